@@ -316,10 +316,14 @@ func (s *Sequential[E]) decode(at decoders.Position) error {
 		return nil
 	}
 	if s.Fold.Apply(&s.Event); s.Fold.Pending() {
-		s.own, s.sum, s.taken = at, s.sumTo(at), 0
+		s.Completed(at)
 	}
 	return nil
 }
+
+// Completed notes that Event, which starts at at, has completed facts. It is for a Fill that decodes and calls Apply by itself, which it may
+// while neither samples are wanted nor Waiting.
+func (s *Sequential[E]) Completed(at decoders.Position) { s.own, s.sum, s.taken = at, s.sumTo(at), 0 }
 
 // concluded reports whether the event that was decoded last has completed a fact that was not taken yet.
 func (s *Sequential[E]) concluded() bool { return s.Fold != nil && s.Fold.Pending() }

@@ -19,10 +19,18 @@ import (
 // BenchmarkStream decodes, encodes and frames a recording; nothing is sent.
 func BenchmarkStream(b *testing.B) {
 	data := recording(b, 16<<20)
+	var facts []string
+	for _, kind := range teehistorian.Codec.Filters.Kinds {
+		if kind.Fact {
+			facts = append(facts, kind.Name)
+		}
+	}
 	for name, include := range map[string][]*replaydv1.EventFilter{
 		"all":       nil,
 		"onePlayer": {{Players: []int32{1}}},
 		"joins":     {{Kinds: []string{"join", "drop"}}},
+		"withFacts": {{}, {Kinds: facts}},
+		"facts":     {{Kinds: facts}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			events := uint64(0)

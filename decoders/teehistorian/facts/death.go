@@ -25,9 +25,6 @@ type life struct {
 	died  tick // its character died, and has not appeared again
 }
 
-// Moves reports whether Apply needs the events of the kind player_diff in a tick: one behind that in which a client asked to die.
-func (f *Fold) Moves(tick int32) bool { return f.kill.by(tick) }
-
 // by reports whether the tick after t is not before another one.
 func (t tick) by(now int32) bool { return t != 0 && int64(t) >= int64(now) }
 
@@ -88,7 +85,7 @@ func (f *Fold) spawned(id, now, x, y int32) {
 			ClientId: id, Name: c.name, Team: f.teamOf(id), X: x, Y: y, BeganTick: began,
 		}})
 	}
-	c.alive, c.began, c.died, c.kill = true, at(now), 0, 0
+	c.alive, c.began, c.died = true, at(now), 0
 }
 
 // vanished notes a character that disappeared, and makes the fact of its death if it is one.
@@ -109,7 +106,7 @@ func (f *Fold) vanished(ev *teehistorian.Event) {
 	f.died(e.ClientId, ev.AtTick, rule, e.X, e.Y)
 }
 
-// moved makes the facts of a character that died and appeared again in one tick. It is asked for moves as Moves says.
+// moved makes the facts of a character that died and appeared again in one tick. Only far moves matter: see Apply.
 func (f *Fold) moved(ev *teehistorian.Event) {
 	e := &ev.PlayerDiff
 	c := f.client(e.ClientId)

@@ -54,11 +54,16 @@ func New(h *teehistorian.Header, o Options) *Fold {
 }
 
 // Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Events of kind player_diff may
-// be left out where Moves does not ask for them and, without Options.Inputs, those of kind input_diff. Then call Next of the Fold for the facts that the event has
+// be left out if they move by at most 64 units along each axis and, without Options.Inputs, those of kind input_diff. Then call Next of the Fold for the facts that the event has
 // completed, and keep ev unchanged until the next call of Apply.
 func (f *Fold) Apply(ev *teehistorian.Event) {
 	f.event, f.ready, f.next = ev, f.ready[:0], 0
-	if f.inputs != nil {
+	switch {
+	case f.inputs == nil:
+	case ev.Kind == teehistorian.KindInputDiff:
+		f.inputs.change(ev.AtTick, &ev.InputDiff)
+		return
+	default:
 		f.applyInputs(ev)
 	}
 	switch ev.Kind {
@@ -85,7 +90,7 @@ func (f *Fold) Apply(ev *teehistorian.Event) {
 	case teehistorian.KindPlayerOld:
 		f.vanished(ev)
 	case teehistorian.KindPlayerDiff:
-		if f.Moves(ev.AtTick) {
+		if f.kill.by(ev.AtTick) {
 			f.moved(ev)
 		}
 	case teehistorian.KindJoinver6:
@@ -129,8 +134,6 @@ func (f *Fold) applyInputs(ev *teehistorian.Event) {
 		f.tell()
 	case teehistorian.KindInputNew:
 		s.begin(ev.AtTick, &ev.InputNew)
-	case teehistorian.KindInputDiff:
-		s.change(ev.AtTick, &ev.InputDiff)
 	case teehistorian.KindJoin:
 		s.forget(ev.Join.ClientId)
 	case teehistorian.KindDrop:

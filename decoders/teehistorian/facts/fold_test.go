@@ -147,13 +147,14 @@ func TestFacts(t *testing.T) {
 		"votes": {
 			latest, []*event{
 				join(1, 3), asked(1, 3, startInfo, "one"), named(1, 3, "(1)one"), named(1, 12, "bad"), called(2, 3, "Kick", "12", "blocks", false),
-				called(3, 3, "spectate", "1024", "", true), called(4, 3, "spectate", "12x", "", false), called(5, 3, "kick", "1023", "", false),
+				called(3, 3, "spectate", "1024", "", true), called(4, 3, "spectate", "12x", "", false), called(4, 3, "spectate", "12", "", false), called(5, 3, "kick", "1023", "", false),
 				called(6, 3, "option", "12", "why", false), voted(7, 3, -1), voted(8, 12, 1),
 			},
 			[]string{
 				`2 fact_call_vote 3 "(1)one" asked "one": "Kick" "12" "blocks", false, of 12 "bad"`,
 				`3 fact_call_vote 3 "(1)one" asked "one": "spectate" "1024" "", true, of -1 ""`,
 				`4 fact_call_vote 3 "(1)one" asked "one": "spectate" "12x" "", false, of -1 ""`,
+				`4 fact_call_vote 3 "(1)one" asked "one": "spectate" "12" "", false, of 12 "bad"`,
 				`5 fact_call_vote 3 "(1)one" asked "one": "kick" "1023" "", false, of 1023 ""`,
 				`6 fact_call_vote 3 "(1)one" asked "one": "option" "12" "why", false, of -1 ""`,
 				`7 fact_vote 3 "(1)one" asked "one": -1`, `8 fact_vote 12 "bad" asked "": 1`,
@@ -208,11 +209,11 @@ func TestFacts(t *testing.T) {
 		},
 		"deaths": {
 			latest, []*event{
-				named(1, 3, "a"), team(1, 3, 7), appeared(2, 3, 50, 60), gone(9, 3, 51, 61), appeared(34, 3, 50, 60), gone(40, 3, 52, 62), gone(41, 3, 0, 0),
+				named(1, 3, "a"), team(1, 3, 7), appeared(2, 3, 50, 60), gone(9, 3, 51, 61), appeared(34, 3, 50, 60), appeared(35, 3, 50, 60), gone(40, 3, 52, 62), gone(41, 3, 0, 0),
 			},
 			[]string{
 				`1 fact_team 3 "a" from 0 to 7`, `9 fact_death 3 "a" in team 7, rule 1, at 51,61, from 2`,
-				`34 fact_respawn 3 "a" in team 7, at 50,60, from 9`, `40 fact_death 3 "a" in team 7, rule 1, at 52,62, from 34`,
+				`34 fact_respawn 3 "a" in team 7, at 50,60, from 9`, `40 fact_death 3 "a" in team 7, rule 1, at 52,62, from 35`,
 			},
 		},
 		"clients who ask to die": {
@@ -221,6 +222,7 @@ func TestFacts(t *testing.T) {
 				moved(5, 4, 64, -64, 50, 60), asks(6, 3), moved(8, 3, 65, 0, 150, 60), // refused, and too late
 				asks(9, 3), moved(10, 3, 65, 0, 151, 60), asks(11, 3), gone(12, 3, 9, 9), appeared(12, 3, 50, 60), moved(13, 3, 99, 0, 50, 60), // nowhere
 				command(20, 4, 128, "kill"), moved(21, 4, 0, -65, 50, 60), command(22, 4, 4, "kill"), moved(23, 4, -65, 0, 50, 60),
+				asks(24, 3), begins(25), asks(25, 4), moved(26, 3, -65, 0, 50, 60), // it was refused, and another one asks
 			},
 			[]string{
 				`5 fact_death 3 "" in team 0, rule 2, at 150,-5, from 2`, `5 fact_respawn 3 "" in team 0, at 150,60, from 5`,
@@ -235,14 +237,16 @@ func TestFacts(t *testing.T) {
 				join(1, 3), appeared(2, 3, 50, 60), drop(3, 3, ""), join(3, 3), gone(4, 3, 1, 1), appeared(5, 3, 50, 60), // its client has left
 				asksTeam(6, 3, -1), gone(7, 3, 1, 1), appeared(9, 3, 50, 60), asksTeam(10, 3, -1), gone(12, 3, 1, 1), asksTeam(13, 3, -1), // refused; it died
 				appeared(14, 3, 50, 60), asksTeam(15, 3, 0), gone(16, 3, 1, 1), appeared(20, 3, 50, 60),
-				command(21, -1, 4, "set_team", "3", "-1"), command(21, 3, 128, "set_team", "3"), command(21, -1, 4, "set_team"), gone(22, 3, 1, 1),
+				command(20, 3, 128, "set_team", "3"), gone(21, 3, 1, 1), appeared(21, 3, 50, 60), // a command of the chat does nothing
+				command(21, -1, 4, "set_team", "3", "-1"), command(21, -1, 4, "set_team"), gone(22, 3, 1, 1),
 				appeared(23, 3, 50, 60), command(24, 5, 4, "set_team_all", "-1"), gone(25, 3, 1, 1),
 			},
 			[]string{
 				`3 fact_session 3 "" asked "", 1 1 -, end 1 "" to -1, version 0, login 0 "", 0 finishes`,
 				`12 fact_death 3 "" in team 0, rule 1, at 1,1, from 9`, `16 fact_death 3 "" in team 0, rule 1, at 1,1, from 14`,
-				`20 fact_respawn 3 "" in team 0, at 50,60, from 16`, `21 fact_command -1 "" asked "", source 3, flags 4, login 0 "": set_team ["3" "-1"]`,
-				`21 fact_command 3 "" asked "", source 1, flags 128, login 0 "": set_team ["3"]`,
+				`20 fact_respawn 3 "" in team 0, at 50,60, from 16`, `20 fact_command 3 "" asked "", source 1, flags 128, login 0 "": set_team ["3"]`,
+				`21 fact_death 3 "" in team 0, rule 1, at 1,1, from 20`, `21 fact_respawn 3 "" in team 0, at 50,60, from 21`,
+				`21 fact_command -1 "" asked "", source 3, flags 4, login 0 "": set_team ["3" "-1"]`,
 				`21 fact_command -1 "" asked "", source 3, flags 4, login 0 "": set_team []`,
 				`24 fact_command 5 "" asked "", source 2, flags 4, login 0 "": set_team_all ["-1"]`,
 			},
@@ -309,6 +313,28 @@ func TestRoom(t *testing.T) {
 	}
 	if want := []int{127, 1, 127, 46, 0, 127}; !slices.Equal(told, want) {
 		t.Errorf("%d facts, want %d", told, want)
+	}
+}
+
+// TestPlaces: 64 places where characters appear are known, each once.
+func TestPlaces(t *testing.T) {
+	fold := facts.New(latest, everything)
+	for n := range int32(200) {
+		x := max(n-100, 0)
+		apply(fold, appeared(n, 3, x, 0))
+		apply(fold, gone(n, 3, x, 0))
+	}
+	var err error
+	if fold, err = facts.Restore(latest, everything, fold.Snapshot(nil)); err != nil {
+		t.Fatal(err)
+	}
+	died := func(tick, x int32) int {
+		apply(fold, appeared(tick, 3, 0, 0))
+		apply(fold, asks(tick, 3))
+		return len(apply(fold, moved(tick+1, 3, 99, 0, x, 0)))
+	}
+	if got := []int{died(300, 0), died(310, 63), died(320, 64)}; !slices.Equal(got, []int{2, 2, 0}) {
+		t.Errorf("%d facts", got)
 	}
 }
 

@@ -51,11 +51,8 @@ type intervals struct {
 	count, sum, squares int32
 }
 
-// press counts presses of a key in an input.
+// press counts presses of a key in an input, at least one.
 func (i *intervals) press(now, presses int32) {
-	if presses <= 0 {
-		return
-	}
 	if latest, ok := i.latest.get(); ok {
 		took := now - latest
 		i.count, i.sum, i.squares = i.count+1, i.sum+took, i.squares+took*took
@@ -110,10 +107,14 @@ func (s *inputs) change(now int32, ev *teehistorian.InputDiff) {
 	c.inputs++
 	moved := (after.fire - before.fire) & counterMask
 	fires, hooks := (moved+1-before.fire&1)/2, after.hook&^before.hook // a press makes the counter odd
-	c.fires.press(now, fires)
-	c.hooks.press(now, hooks)
-	c.fire += fires
-	c.hook += hooks
+	if fires > 0 {
+		c.fire += fires
+		c.fires.press(now, fires)
+	}
+	if hooks > 0 {
+		c.hook += hooks
+		c.hooks.press(now, hooks)
+	}
 	c.jump += after.jump &^ before.jump
 	if after.direction != before.direction {
 		c.turns++

@@ -32,8 +32,13 @@ func (f *facts) key(identity string) string {
 	return fmt.Sprintf("%s with facts of version %d, inputs %v", identity, conclude.Version, f.options.Inputs)
 }
 
-// moves reports whether each move of a tick must be decoded as an event.
-func (f *facts) moves(tick int32) bool { return f != nil && f.fold.Moves(tick) }
+// concluding returns what concludes the facts, or nil if none are needed.
+func (f *facts) concluding() *conclude.Fold {
+	if f == nil {
+		return nil
+	}
+	return f.fold
+}
 
 // appendState appends the facts' state to the decoder's.
 func (f *facts) appendState(decoder []byte) []byte {

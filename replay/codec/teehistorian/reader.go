@@ -148,7 +148,8 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	unmarked := !b.KeepMarks // only the filter looks at an event
-	inputs, facts, last := r.wantsInputs(), r.facts != nil || r.Sampling(), r.Filter.MaxTick()
+	inputs, samples, last := r.wantsInputs(), r.Sampling(), r.Filter.MaxTick()
+	fold := r.facts.concluding()
 	held := r.Waiting()
 	for left := work; left > 0; left-- {
 		if b.Full() {
@@ -158,7 +159,8 @@ func (r *reader) Fill(b *codec.Batch) error {
 		over := r.d.Tick() > last
 		// Moves and inputs follow a tick, and more inputs follow messages.
 		follow := ev.Kind == teehistorian.KindTick || !inputs && ev.Kind != teehistorian.KindPlayerDiff
-		if follow && !over && !held && (!facts || !r.Waiting() && !r.facts.moves(r.d.Tick())) {
+		waiting := held || samples && r.Waiting() || fold != nil && fold.Pending()
+		if follow && !over && !waiting { // far moves, which facts follow from, are none of many
 			if n := r.many(b, unmarked); n > 0 {
 				left -= n
 				continue
@@ -166,18 +168,22 @@ func (r *reader) Fill(b *codec.Batch) error {
 		}
 		var err error
 		switch {
-		case held || facts:
+		case waiting || samples:
 			held = false
 			at, ev, err = r.Take()
 		case over:
 			err = codec.ErrDone
 		default:
-			err = r.d.Next(ev)
+			if err = r.d.Next(ev); err == nil && fold != nil {
+				if fold.Apply(ev); fold.Pending() {
+					r.Completed(at)
+				}
+			}
 		}
 		if err != nil {
 			return r.ranOut(err)
 		}
-		if unmarked && !facts && r.Filter.Whole(uint8(ev.Kind)) {
+		if unmarked && !waiting && !samples && r.Filter.Whole(uint8(ev.Kind)) {
 			if r.add(b, at, ev); r.Tables == nil && !b.Places.AddNear(at.Offset, at.Index) {
 				b.Place(at)
 			}

@@ -12,6 +12,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
+	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -248,6 +249,23 @@ func TestRevealByName(t *testing.T) {
 		}
 		if teehistorian.Redact(&others, decoders.AllSecrets&^kind); bytes.Equal(AppendEvent(nil, &others), before) {
 			t.Errorf("all but %s reveal it", name)
+		}
+	}
+}
+
+// TestPlayersOfFacts: filters find a fact by each client that it names.
+func TestPlayersOfFacts(t *testing.T) {
+	for kind, want := range map[teehistorian.Kind][2]int32{
+		teehistorian.KindFactChat: {1, filter.None}, teehistorian.KindFactCallVote: {2, 3}, teehistorian.KindFactVote: {4, filter.None},
+		teehistorian.KindFactCommand: {filter.None, filter.None}, teehistorian.KindFactDeath: {5, filter.None}, teehistorian.KindFactRespawn: {6, filter.None},
+	} {
+		ev := teehistorian.Event{
+			Kind: kind, FactChat: teehistorian.FactChat{ClientId: 1}, FactCallVote: teehistorian.FactCallVote{ClientId: 2, TargetClientId: 3},
+			FactVote: teehistorian.FactVote{ClientId: 4}, FactCommand: teehistorian.FactCommand{ClientId: -1},
+			FactDeath: teehistorian.FactDeath{ClientId: 5}, FactRespawn: teehistorian.FactRespawn{ClientId: 6},
+		}
+		if e := properties.Event(uint8(kind), 0, &ev); [2]int32(e.Numbers[filter.Players][:2]) != want {
+			t.Errorf("%s is of %v, want %v", kind, e.Numbers[filter.Players], want)
 		}
 	}
 }
