@@ -57,9 +57,11 @@ func TestRules(t *testing.T) {
 		{"a rate=NaN/s", "tokens, line 1: rate=NaN/s: want calls a second"},
 		{"a roots=live", "tokens, line 1: roots: of live,archive, which --lineage joins, all must be named or none"},
 		{"a roots=live,archive\nb\nc roots=x,archive", "tokens, line 3: roots: of live,archive, which --lineage joins"},
+		{"a roots=x,second", "tokens, line 1: roots: of first,second,third, which --lineage joins"},
+		{"a roots=first,third", "tokens, line 1: roots: of first,second,third, which --lineage joins"},
 		{"a expires=tomorrow", "tokens, line 1: expires=tomorrow: want a date"},
 	} {
-		if _, err := ParseRules(test.text, "tokens", [][]string{{"live", "archive"}}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if _, err := ParseRules(test.text, "tokens", [][]string{{"live", "archive"}, {"first", "second", "third"}}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%q: %v, want %s", test.text, err, test.want)
 		}
 	}

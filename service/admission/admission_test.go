@@ -111,6 +111,18 @@ func TestRate(t *testing.T) {
 		if calls < 20 || calls > 23 {
 			t.Errorf("%d calls in 10 s at 2/s", calls)
 		}
+		slow := Who{Token: "b", Rate: 0.5}
+		calls = 0
+		for range 20 {
+			if ticket, err := c.Enter(slow, Calls); err == nil {
+				ticket.Return()
+				calls++
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
+		if calls < 5 || calls > 6 {
+			t.Errorf("%d calls in 10 s at one in 2 s", calls)
+		}
 	})
 }
 

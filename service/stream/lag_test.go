@@ -9,6 +9,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/streamtest"
@@ -75,5 +76,44 @@ func TestHeartbeatWhileDropping(t *testing.T) {
 	}
 	if gaps != 1 {
 		t.Errorf("%d gaps", gaps)
+	}
+}
+
+// TestStateAfterGap: a client that wants the state gets it again behind a gap, also if it resumes there.
+func TestStateAfterGap(t *testing.T) {
+	c := config(recording(t, 1<<18))
+	c.State, c.Slow = true, replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
+	open := c.Replay.Open
+	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
+		r, err := open(o)
+		return &laggingReader{Reader: r}, err
+	})
+	gaps, again := 0, 0
+	if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
+		defer f.Free()
+		switch at, err := cursor.Parse(f.Cursor()); {
+		case err != nil:
+			return err
+		case f.Response().GetGap() != nil:
+			if gaps++; !at.State {
+				t.Error("who resumes at the gap gets no state")
+			}
+		case gaps == 1 && f.Response() == nil && again == 0:
+			b := f.Buffer()
+			defer b.Free()
+			resp := new(replaydv1.StreamEventsResponse)
+			if err := proto.Unmarshal(b.ReadOnlyData(), resp); err != nil {
+				return err
+			}
+			if again++; !resp.GetState().GetComplete() {
+				t.Errorf("behind the gap came %T", resp.GetResponse())
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if gaps != 1 || again != 1 {
+		t.Errorf("%d gaps, %d states behind them", gaps, again)
 	}
 }

@@ -51,6 +51,10 @@ func TestCrash(t *testing.T) {
 			{writers: "b", next: map[string]string{"a": ""}},
 			{wrote: []game{silent("c", 3, 60)}, writers: "b c", next: map[string]string{"a": "c", "b": ""}},
 		},
+		"one that is written again, with as many bytes": {
+			{wrote: []game{silent("a", 1, 0), silent("b", 2, 9)}, writers: "b", next: map[string]string{"a": "b"}},
+			{wrote: []game{busy("a", 1, 0, 20)}, writers: "a b", next: map[string]string{"a": ""}},
+		},
 		"one that began while it wrote": {
 			{wrote: []game{busy("a", 1, 0, 20), silent("b", 2, 9)}, writers: "b", next: map[string]string{"a": ""}},
 		},

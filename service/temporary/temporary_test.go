@@ -38,6 +38,20 @@ func TestKeepAfterClose(t *testing.T) {
 	}
 }
 
+// TestExpired: a replay is gone when its time is over, also before it is removed.
+func TestExpired(t *testing.T) {
+	s := temporary.New()
+	defer s.Close()
+	name, _ := s.Keep("me", spooled(t, []byte("DATA replay")), -time.Hour, func() {})
+	if _, _, err := s.Open("me", name); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("opened: %v", err)
+	}
+	name, _ = s.Keep("me", spooled(t, []byte("DATA replay")), 0, func() {})
+	if _, known := s.Expires("me", name); known {
+		t.Error("it expires later")
+	}
+}
+
 // TestReaders: a replay that is removed while it is read can be read to its end. It is released once, after the last reader.
 func TestReaders(t *testing.T) {
 	data := bytes.Repeat([]byte("DATA replay"), 1000)

@@ -3,9 +3,11 @@ package tablefile_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -352,6 +354,40 @@ func TestPages(t *testing.T) {
 		}
 		if err := pages.Err(); err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("pages of %d values, want %d: %v", got, test.want, err)
+		}
+	}
+}
+
+// once is a writer that fails once, at the call with that number.
+type once struct{ calls, at int }
+
+var errOnce = errors.New("it fails once")
+
+func (o *once) Write(b []byte) (int, error) {
+	if o.calls++; o.calls == o.at {
+		return 0, errOnce
+	}
+	return len(b), nil
+}
+
+// TestWriteFails: each error of what is below ends the file with that error.
+func TestWriteFails(t *testing.T) {
+	schema := arrow.NewSchema(every, nil)
+	batch := source{rand.New(rand.NewPCG(1, 2)), 5, 3}.batch(t, schema, 10)
+	for at := 1; ; at++ {
+		out, create := &once{at: at}, func() (*os.File, error) { return nil, errOnce }
+		w, err := tablefile.New(tablefile.Parquet, out, schema, nil, tablefile.NewBudget(1<<20, create))
+		if err == nil {
+			err = errors.Join(w.Write([]arrow.RecordBatch{batch}), w.Close(nil))
+		}
+		if out.calls < at {
+			if at < 2*len(every) || err != nil {
+				t.Errorf("%d calls, %v", out.calls, err)
+			}
+			return
+		}
+		if !errors.Is(err, errOnce) {
+			t.Errorf("call %d fails, and the file ends with %v", at, err)
 		}
 	}
 }
