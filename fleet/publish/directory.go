@@ -82,7 +82,7 @@ type directory struct {
 type entry struct {
 	format  replaydv1.Format
 	changed bool // changed since the publisher looked at it
-	more    bool // it has done more than grow since
+	more    bool // since then, the replay has changed otherwise than by growing
 	grows   bool // according to the last change
 }
 
@@ -161,7 +161,7 @@ func (d *directory) done(ctx context.Context, name string, e *entry, err error) 
 	if ctx.Err() != nil {
 		return true
 	}
-	if err == nil && e.changed || e.more { // an error stays if the replay has only grown
+	if err == nil && e.changed || e.more { // an error is final if the replay has only grown
 		return false
 	}
 	delete(d.active, name)

@@ -16,27 +16,27 @@ import (
 type Samples struct {
 	filter *filter.Filter
 	kinds  []uint8
-	floor  decoders.Position // what is before it is not delivered
+	floor  decoders.Position // nothing before it is delivered
 
-	at    decoders.Position // of the event that ends the ticks
-	ends  int32             // its tick
-	to    int32             // the last tick before it of which there are samples
-	tick  int32             // of the next sample
-	place int               // of the next sample
-	more  bool              // there is one
+	at    decoders.Position // the position of the event that ends the ticks
+	ends  int32             // the tick of that event
+	to    int32             // the last tick before ends with samples
+	tick  int32             // the tick of the next sample
+	place int               // the place of the next sample
+	more  bool              // there is a next sample
 }
 
-// SampleGap is the largest number of ticks behind the last one that a replay has of which there are samples. A few bytes can skip all
-// ticks that there are.
+// SampleGap is the largest number of ticks after the replay's previous tick that have samples, because a few bytes can skip all
+// ticks.
 const SampleGap = 3000
 
-// samplePlaces is how many places a tick has. It bounds the clients, players and entities that a replay may have.
+// samplePlaces is the number of places of a tick. It bounds the clients, players and entities that a replay may have.
 const samplePlaces = 1 << 15
 
-// firstSample is an index before those of all samples of an offset.
+// firstSample is an index before the indexes of all samples at an offset.
 const firstSample = math.MinInt32 * samplePlaces
 
-// NewSamples returns the samples of those kinds that a reader with the options delivers.
+// NewSamples returns the samples of the kinds for a reader with the options.
 func NewSamples(o *Options, kinds ...uint8) Samples {
 	s := Samples{floor: o.Start.Position}
 	if o.Filter.Samples() {
@@ -48,12 +48,12 @@ func NewSamples(o *Options, kinds ...uint8) Samples {
 // Wanted reports whether there may be samples.
 func (s *Samples) Wanted() bool { return s.filter != nil }
 
-// Before returns the Position of a reader whose next event is at a position of which it is not known yet whether it ends a tick: the
-// samples that may come first are behind it.
+// Before returns the Position of a reader whose next event is at a position, if it is not yet known whether that event ends a
+// tick. Samples that may come before the event are after the returned Position.
 func (s *Samples) Before(at decoders.Position) decoders.Position {
 	switch {
 	case at.Index != 0:
-	case at.Offset == s.floor.Offset && s.floor.Index <= 0: // also without samples: delivery started between some
+	case at.Offset == s.floor.Offset && s.floor.Index <= 0: // also without samples: delivery started between samples
 		return s.floor
 	case s.Wanted():
 		at.Index = firstSample
@@ -61,7 +61,7 @@ func (s *Samples) Before(at decoders.Position) decoders.Position {
 	return at
 }
 
-// Arrived reports whether a reader whose next event is at a position is where delivery starts.
+// Arrived reports whether delivery starts at or before a position, that of a reader's next event.
 func (s *Samples) Arrived(at decoders.Position) bool {
 	to := s.floor
 	if to.Index < 0 {
@@ -70,7 +70,7 @@ func (s *Samples) Arrived(at decoders.Position) bool {
 	return !at.Before(to)
 }
 
-// End says that an event at a position ends the ticks from one on: the next that the replay has is tick ends. Samples of ticks before
+// End says that an event at a position ends the ticks from from to before ends, the replay's next tick. Samples of ticks before
 // since are left out.
 func (s *Samples) End(at decoders.Position, from, ends, since int32) {
 	s.more = false
@@ -85,7 +85,7 @@ func (s *Samples) End(at decoders.Position, from, ends, since int32) {
 		s.more = false
 		return
 	}
-	// Places are counted from ends back.
+	// The places of ticks are counted back from ends.
 	if tick := int64(ends) + s.floor.Index>>15; tick > int64(s.tick) {
 		if s.begin(int32(min(tick, math.MaxInt32))); !s.more || int64(s.tick) != tick {
 			return
@@ -96,7 +96,7 @@ func (s *Samples) End(at decoders.Position, from, ends, since int32) {
 	}
 }
 
-// begin goes to the first place of the first tick, from one on, of which there are samples.
+// begin goes to the first place of the first tick at or after from that has samples.
 func (s *Samples) begin(from int32) {
 	s.more, s.place = false, 0
 	for _, k := range s.kinds {
@@ -106,10 +106,10 @@ func (s *Samples) begin(from int32) {
 	}
 }
 
-// Pending reports whether there may be another sample before the event that End was told of.
+// Pending reports whether there may be another sample before the event of the last call of End.
 func (s *Samples) Pending() bool { return s.more }
 
-// Next goes to the next place. A reader looks at places 0 to places-1 of each tick, and delivers a sample where it has something.
+// Next goes to the next place. A reader looks at places 0 to places-1 of each tick, and delivers a sample where it has one.
 func (s *Samples) Next(places int) (tick int32, place int, at decoders.Position) {
 	tick, place, at = s.tick, s.place, s.Position()
 	if s.place++; s.place >= places {

@@ -112,8 +112,8 @@ func (x *Index) listed(name string) bool {
 // directory is a known directory.
 type directory struct {
 	name     string
-	id       source.ID // when it was read
-	modified time.Time // when it was read
+	id       source.ID // at the time of read
+	modified time.Time // likewise
 	read     time.Time
 	files    map[string]*Entry
 	dirs     map[string]bool

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// definitions are those of one game.
+// definitions holds the definitions of one game.
 type definitions struct {
 	enums    map[string][]value
 	messages map[string][]field
@@ -27,7 +27,7 @@ type field struct {
 	repeated bool
 	typ      string // a scalar type, "enum" or "message"
 	name     string
-	message  string // its type, of a message
+	message  string // the type of a message
 }
 
 var (
@@ -36,7 +36,7 @@ var (
 	lineField = regexp.MustCompile(`^(?:(optional|required|repeated) )?([.\w]+) (\w+) = (\d+)\b`)
 )
 
-// wire is how the field is written: it may become another type that is written in the same way.
+// wire returns how the field is encoded. The type of a field may change to another type with the same encoding.
 func (f field) wire() string {
 	switch f.typ {
 	case "fixed32", "sfixed32", "float":
@@ -88,7 +88,7 @@ func readDefinitions(dir string) (*definitions, error) {
 				f.typ = "enum"
 			case d.messages[to] != nil:
 				f.typ, f.message = "message", to
-			default: // of a file that is not there
+			default: // of a missing file
 				f.typ, f.message = "message", to
 			}
 		}
@@ -137,7 +137,7 @@ func (d *definitions) read(text string) {
 	}
 }
 
-// numbers returns the messages of packets, from the enums that have them.
+// numbers returns the messages of packets, from the enums that number them.
 func (d *definitions) numbers(warn io.Writer) (out []numbered) {
 	fold := map[string]string{}
 	for name := range d.messages {

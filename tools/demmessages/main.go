@@ -36,7 +36,7 @@ type numbered struct {
 	name   string
 }
 
-// list collects what all sources define.
+// list collects the definitions of all sources.
 type list struct {
 	ids   map[string]map[int]string // names by game and number
 	types map[string]map[int]field  // fields by message and number
@@ -93,7 +93,7 @@ func (l *list) share() {
 	}
 }
 
-// addTypes adds the fields of messages. A number that has another type in an older definition keeps the newer one.
+// addTypes adds the fields of messages. If an older definition has another type for a number, the newer type stays.
 func (l *list) addTypes(source string, defs *definitions) {
 	for name, fields := range defs.messages {
 		if l.types[name] == nil {
@@ -142,7 +142,7 @@ func (l *list) write(b *bytes.Buffer) {
 	}
 }
 
-// reachable returns the messages that the given ones are or contain.
+// reachable returns the messages of roots and all messages that these contain.
 func (l *list) reachable(roots []string) []string {
 	seen := map[string]bool{}
 	var visit func(name string)

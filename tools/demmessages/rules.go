@@ -1,12 +1,12 @@
 package main
 
-// rule says how the values of an enum are named, and how the messages for them are.
+// rule says how the values of an enum, and their messages, are named.
 type rule struct {
 	prefix, suffix string
 	messages       []string // prefixes
 }
 
-// firstOfGames is the first number that games give to messages of their own.
+// firstOfGames is the first number of the messages that games define themselves.
 const firstOfGames = 300
 
 // rules are the enums that number the messages of packets.
@@ -28,7 +28,7 @@ var rules = map[string]rule{
 	"ECitadelGameEvents":                  {prefix: "GE_", messages: []string{"CMsg"}},
 }
 
-// renamed are the messages whose names do not follow the names of their numbers. Of some, no definition is published.
+// renamed lists the messages whose names do not follow the names of their numbers. For some, no definition is published.
 var renamed = map[string]string{
 	"net_Disconnect_Legacy":         "CNETMsg_Disconnect_Legacy",
 	"bi_GameEvent_DEPRECATED":       "CBidirMsg_GameEvent",
@@ -63,10 +63,10 @@ var renamed = map[string]string{
 	"k_EUserMsg_AbilityFailed":      "CCitadelUserMsg_AbilityFailed",
 }
 
-// absent are values that number no message.
+// absent lists values that number no message.
 var absent = []string{"UM_MAX_BASE"}
 
-// unpublished are messages that are in no published definition that is given here, or no longer.
+// unpublished lists messages without a published definition among the sources of today.
 var unpublished = []struct {
 	game string
 	numbered
@@ -83,12 +83,12 @@ var unpublished = []struct {
 	{"deadlock", numbered{373, "CCitadelUserMsg_HeroReleaseVote"}},
 }
 
-// inside are messages that demos contain in records, string tables and other messages, without a number of packets.
+// inside lists messages without a number that demos contain in records, string tables and other messages.
 var inside = []string{
 	"CDemoFileHeader", "CDemoFileInfo", "CDemoSendTables", "CDemoClassInfo", "CDemoStringTables", "CDemoPacket", "CDemoConsoleCmd",
 	"CDemoUserCmd", "CDemoFullPacket", "CDemoCustomData", "CDemoCustomDataCallbacks", "CDemoSaveGame", "CDemoSpawnGroups",
 	"CDemoAnimationData", "CDemoAnimationHeader", "CDemoRecovery", "CMsgPlayerInfo", "CDOTAModifierBuffTableEntry", "CSGOUserCmdPB",
 }
 
-// contents are the messages that consist of the bytes of another one.
+// contents lists messages that consist of the bytes of another message.
 var contents = map[string]string{"CCitadelUserMsg_PostMatchDetails": "CMsgMatchMetaDataContents"}

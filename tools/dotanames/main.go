@@ -102,8 +102,8 @@ func enum(into map[int]string, path, prefix string) error {
 	return nil
 }
 
-// firstMoved is the first reason for a change of gold whose number has not always been the same: DOTA_ModifyGold_NeutralKill was
-// put in before the kills of Roshan and of couriers.
+// firstMoved is the first reason for a change of gold whose number has changed: DOTA_ModifyGold_NeutralKill was inserted before
+// the kills of Roshan and of couriers.
 const firstMoved = 14
 
 // scriptEnums adds enums of the game's scripts.
@@ -123,7 +123,7 @@ func scriptEnums(named map[string]map[int]string, path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	tables := map[string]string{"EDOTA_ModifyGold_Reason": "gold", "EDOTA_ModifyXP_Reason": "xp", "DOTA_RUNES": "rune", "DOTATeam_t": "team"}
-	bounds := regexp.MustCompile(`_(MAX|COUNT|FIRST|CUSTOM_MIN)$`) // no values, and second names of values
+	bounds := regexp.MustCompile(`_(MAX|COUNT|FIRST|CUSTOM_MIN)$`) // values that only bound the enum, and second names
 	for _, e := range enums {
 		table, wanted := tables[e.Name]
 		if !wanted {
@@ -139,8 +139,7 @@ func scriptEnums(named map[string]map[int]string, path string) error {
 	return nil
 }
 
-// numberAbilities adds items and abilities, which share their numbers. A number that means an item and another ability is
-// left out.
+// numberAbilities adds items and abilities, which share their numbers. It leaves out a number that an item and an ability have.
 func numberAbilities(into map[int]string, items, abilities map[string]string) error {
 	other := map[int]string{}
 	if err := number(into, items, "item_"); err != nil {
@@ -159,7 +158,7 @@ func numberAbilities(into map[int]string, items, abilities map[string]string) er
 	return nil
 }
 
-// number adds names by their numbers, of which one may have several.
+// number adds names by number. A number may have several names.
 func number(into map[int]string, names map[string]string, prefix string) error {
 	for numbers, name := range names {
 		for text := range strings.SplitSeq(numbers, ",") {

@@ -17,8 +17,8 @@ type group struct {
 //go:embed groups.txt
 var groupsText string
 
-// groups returns the kinds of a format as its page has them: those of groups.txt, or else all in the order of the .proto file. A
-// format of groups.txt must have all its kinds there.
+// groups returns the groups of a format's kinds: the groups of groups.txt, or one group of all kinds in the order of the .proto
+// file. A format in groups.txt must have all its kinds there.
 func (f *format) groups() ([]group, error) {
 	fields := f.kind.Fields()
 	var found []group

@@ -112,7 +112,7 @@ func (g *generator) operation(op plain.Operation) (object, error) {
 	return described, nil
 }
 
-// parameters returns the descriptions of what an operation takes beside its body.
+// parameters returns the descriptions of an operation's parameters.
 func (g *generator) parameters(op plain.Operation) ([]any, error) {
 	list := []any{}
 	if strings.Contains(op.Path, "{name}") {
@@ -156,7 +156,7 @@ func (g *generator) parameters(op plain.Operation) ([]any, error) {
 	return list, nil
 }
 
-// fieldOf returns the field whose comment describes a parameter: its only one, or the one of its name.
+// fieldOf returns the field whose comment describes a parameter: its only field, or the field of its name.
 func fieldOf(p plain.Parameter) (protoreflect.FullName, error) {
 	if len(p.Fields) == 1 {
 		return p.Fields[0], nil
@@ -261,13 +261,14 @@ func (g *generator) failure() (object, error) {
 	})
 }
 
-// parts are what the responses of a stream are printed as.
+// parts holds the messages that are printed for the responses of a stream.
 type parts struct {
 	events []any                          // references to the schemas of the events of each format
 	others []protoreflect.FieldDescriptor // fields of responses without events
 }
 
-// partsOf returns what the responses of a stream are printed as: those with lists of events event by event.
+// partsOf returns the messages that are printed for the responses of a stream. A response with a list of events is printed event
+// by event.
 func (g *generator) partsOf(response protoreflect.MessageDescriptor) (p parts, err error) {
 	kinds := response.Oneofs().ByName("response")
 	if kinds == nil {

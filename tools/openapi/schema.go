@@ -12,7 +12,7 @@ import (
 // object is an object of JSON.
 type object = map[string]any
 
-// schemas are the schemas of the document by name. They grow as they are referred to, so that only these are in the document.
+// schemas holds the schemas of the document by name. Only schemas that others refer to are added.
 type schemas map[string]any
 
 // refer returns a reference to a schema, which build makes when the name is new.
@@ -33,7 +33,7 @@ func nameOf(d protoreflect.Descriptor) string {
 	return strings.TrimPrefix(string(d.FullName()), "replayd.")
 }
 
-// described adds a description to a schema. Nothing can stand beside a reference, which is wrapped.
+// described adds a description to a schema. It wraps a reference, because a reference has no place for a description.
 func described(schema object, text string) object {
 	if text == "" {
 		return schema

@@ -68,7 +68,7 @@ type format struct {
 	file     *protogen.File
 	name     string // such as teehistorian
 	event    *protogen.Message
-	messages []*protogen.Message // all that can be reached from Event, Event first
+	messages []*protogen.Message // all messages that can be reached from Event, Event first
 	enums    []*protogen.Enum
 	cyclic   map[protoreflect.FullName]bool
 }

@@ -26,7 +26,7 @@ var positionColumns = []string{"offset", "index", "at_tick", "time"}
 // shortCommon; a field of a kind that has one of their names gets that of the kind in front.
 const commonPrefix = "replayd_"
 
-// shortCommon are the fields of all events of a format whose columns have no prefix. None is ever added.
+// shortCommon lists the fields of all events of a format whose columns have no prefix. No field is ever added to it.
 var shortCommon = map[string][]string{
 	"datafile":     {"warnings"},
 	"sc2replay":    {"player", "unproven"},
@@ -42,8 +42,8 @@ func (f *format) commonColumn(field *protogen.Field) string {
 	return commonPrefix + name
 }
 
-// kindColumn returns the function that names the columns of a kind, and one that returns an error if two have the same name or one
-// has a name of common columns.
+// kindColumn returns a function that names the columns of a kind, and a function that returns an error if two columns have the
+// same name or one has a name of common columns.
 func (f *format) kindColumn(kind *protogen.Field) (name func(string) string, check func() error) {
 	taken := slices.Clone(positionColumns)
 	for _, field := range f.common() {
@@ -64,7 +64,7 @@ func (f *format) kindColumn(kind *protogen.Field) (name func(string) string, che
 	return name, func() error { return err }
 }
 
-// caseSuffix is what the name of the column that says which member of a oneof is set has after that of the oneof.
+// caseSuffix is added to the name of a oneof to name the column that says which member is set.
 const caseSuffix = "_case"
 
 // writeTables writes replay/codec/<format>/tables.gen.go.
@@ -132,7 +132,7 @@ func (f *format) writeTables() error {
 	return nil
 }
 
-// depthColumn is the column that a list of messages which have such lists gets.
+// depthColumn is the name of the column of depths that a list gets if its messages have such lists.
 const depthColumn = "depth"
 
 // uniqueColumns returns an error if two columns of a message would have one name.
@@ -152,7 +152,7 @@ func uniqueColumns(m *protogen.Message) error {
 	return nil
 }
 
-// containsItself reports whether of can be reached from m, other than by a list that of has of itself.
+// containsItself reports whether of can be reached from m, except by a list of of in of.
 func containsItself(m, of *protogen.Message, seen map[*protogen.Message]bool) bool {
 	for _, field := range m.Fields {
 		switch {
@@ -170,12 +170,12 @@ func containsItself(m, of *protogen.Message, seen map[*protogen.Message]bool) bo
 }
 
 // isBranch reports whether a field is a list of messages of the type that has the field. A table holds such a tree as one list:
-// each message is followed by those in it, and the column depth tells how deep it is.
+// the messages in a message follow it, and the column depth says how deep each is.
 func isBranch(field *protogen.Field) bool {
 	return field.Message != nil && field.Desc.IsList() && field.Message == field.Parent
 }
 
-// branch returns the field of a message that is a list of such messages, or nil.
+// branch returns the field of a message that is a list of messages of its own type, or nil.
 func branch(m *protogen.Message) *protogen.Field {
 	for _, field := range m.Fields {
 		if isBranch(field) {
@@ -316,8 +316,8 @@ func isRef(field *protogen.Field) bool {
 	return proto.HasExtension(field.Desc.Options(), optionsv1.E_StringIndex)
 }
 
-// repeats reports whether a replay has few different texts of a field, so that its column has a dictionary. These are the names
-// of things and people: fields whose last word is one of these.
+// repeats reports whether a replay has few different texts of a field, so that its column has a dictionary: the field's last word
+// is one of these names of things and people.
 func repeats(field *protogen.Field) bool {
 	words := strings.Split(string(field.Desc.Name()), "_")
 	switch words[len(words)-1] {
@@ -381,7 +381,7 @@ func (f *format) writeAddRow(g *protogen.GeneratedFile, kinds []*protogen.Field)
 
 func rowFunc(m *protogen.Message) string { return "row" + m.GoIdent.GoName }
 
-// writeRow writes the appender of a message: of one value to each column of its fields.
+// writeRow writes the appender of a message, which appends one value to each column of the message's fields.
 func (f *format) writeRow(g *protogen.GeneratedFile, m *protogen.Message) {
 	if len(m.Fields) == 0 && !f.nested(m) {
 		return

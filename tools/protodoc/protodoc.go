@@ -39,7 +39,7 @@ func PackageComment(file protoreflect.FileDescriptor) string {
 	return paragraphs(file.SourceLocations().ByPath(protoreflect.SourcePath{packageField}).LeadingComments)
 }
 
-// paragraphs joins the lines of each paragraph, without those that are for the linter.
+// paragraphs joins the lines of each paragraph, and leaves out comments for the linter.
 func paragraphs(text string) string {
 	var all []string
 	for p := range strings.SplitSeq(text, "\n\n") {

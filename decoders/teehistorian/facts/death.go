@@ -19,7 +19,7 @@ type place struct{ x, y int32 }
 type life struct {
 	alive bool
 	seven bool // the client speaks protocol 0.7
-	began tick // of the character, or of the last one
+	began tick // when the character, or the previous one, appeared
 	kill  tick // the client asked to die
 	watch tick // it asked to watch, or was made to
 	died  tick // its character died, and has not appeared again

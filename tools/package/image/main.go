@@ -41,12 +41,12 @@ func main() {
 	}
 }
 
-// build says what an image is made of.
+// build describes an image.
 type build struct {
 	dockerfile string
-	context    string // the directory that COPY takes files from
+	context    string // the directory from which COPY takes files
 	created    time.Time
-	labels     map[string]string // beside those of the Dockerfile
+	labels     map[string]string // in addition to the Dockerfile's labels
 }
 
 func run(args []string, out io.Writer) error {

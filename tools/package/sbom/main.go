@@ -54,7 +54,7 @@ func run(args []string) error {
 	return errors.Join(encoder.Encode(bom), file.Close())
 }
 
-// describe returns what the program is made of, in the linker's order.
+// describe returns the parts of the program, in the linker's order.
 func describe(info *debug.BuildInfo) (*cyclonedx.BOM, error) {
 	bom := cyclonedx.NewBOM()
 	program, err := component(cyclonedx.ComponentTypeApplication, &info.Main)
@@ -82,7 +82,7 @@ func describe(info *debug.BuildInfo) (*cyclonedx.BOM, error) {
 func component(kind cyclonedx.ComponentType, module *debug.Module) (*cyclonedx.Component, error) {
 	url := "pkg:golang/" + module.Path + "@" + strings.ReplaceAll(module.Version, "+", "%2B")
 	c := &cyclonedx.Component{BOMRef: url, Type: kind, Name: module.Path, Version: module.Version, PackageURL: url}
-	// The sum that go.sum has: SHA-256 of the list of all files' SHA-256.
+	// The sum as in go.sum: SHA-256 of the list of all files' SHA-256.
 	if sum, ok := strings.CutPrefix(module.Sum, "h1:"); ok {
 		raw, err := base64.StdEncoding.DecodeString(sum)
 		if err != nil {
