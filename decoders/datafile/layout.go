@@ -10,7 +10,7 @@ type layout struct {
 	text  [5]int32
 	texts int // used entries of text
 
-	body   Kind   // of the events with its data, or KindNone
+	body   Kind   // the kind of the events with its data, or KindNone
 	data   int32  // the blob with its data, or -1
 	bytes  int64  // bytes of the blob that belong to the body; the rest is delivered raw
 	want   int64  // bytes that the item requires

@@ -12,7 +12,8 @@ type Client struct {
 	Joined bool
 	// Ready reports whether the client has entered the game, as far as the file shows.
 	Ready bool
-	// Alive reports whether the client has a character, at X and Y. After damage, it is false for a character that appeared before the damage.
+	// Alive reports whether the client has a character, at X and Y. After damage, it is false for a character that appeared before
+	// the damage.
 	Alive bool
 	// X and Y are the position of the character, or its last position if it is not alive. They are in world units, 32
 	// to a tile. Y grows downwards.

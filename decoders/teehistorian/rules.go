@@ -94,8 +94,8 @@ var writerRules = [...]rule{
 	{on: onSkip, broken: []byte("ticks that go back"), breaks: func(d *Decoder, r *record) bool {
 		return r.id == idTickSkip && (r.v[0] < -1 || r.v[0] < 0 && d.header.Version >= 2)
 	}},
-	// CGameContext::OnMessage records what CServer::ProcessClientPacket passes on: a message whose number it could read, that is
-	// no system message, out of a packet of at most NET_MAX_PACKETSIZE.
+	// CGameContext::OnMessage records what CServer::ProcessClientPacket passes on: a message with a readable number, not a system
+	// message, from a packet of at most NET_MAX_PACKETSIZE.
 	{on: onMessage, broken: []byte("a message that no client can send"), breaks: func(_ *Decoder, r *record) bool {
 		if r.id != idMessage {
 			return false

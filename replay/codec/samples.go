@@ -70,8 +70,8 @@ func (s *Samples) Arrived(at decoders.Position) bool {
 	return !at.Before(to)
 }
 
-// End says that an event at a position ends the ticks from from to before ends, the replay's next tick. Samples of ticks before
-// since are left out.
+// End says that an event at a position ends a range of ticks: from is its first, and ends is the replay's next tick, which it does
+// not include. Ticks before since get no samples.
 func (s *Samples) End(at decoders.Position, from, ends, since int32) {
 	s.more = false
 	if s.filter == nil || from >= ends || at.Index != 0 {

@@ -187,7 +187,7 @@ func (s *Sequential[E]) Fill(b *Batch) error {
 	if s.Filter.Nothing() {
 		return ErrDone
 	}
-	plain := s.Filter == nil && s.Fold == nil && !b.KeepMarks // nothing is asked of an event
+	plain := s.Filter == nil && s.Fold == nil && !b.KeepMarks // events need not be examined
 	for range s.Work {
 		if b.Full() {
 			return nil
