@@ -2,6 +2,7 @@ package teehistorian_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -295,5 +296,25 @@ func TestSamplesGap(t *testing.T) {
 	}
 	if want := []string{"1000 0 0", "2000 0 0", "3000 0 0"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestSamplesDoNotAllocate: once their memory is there, samples take no more of it.
+func TestSamplesDoNotAllocate(t *testing.T) {
+	r := open(t, factGames(t, 300_000)["whole"], codec.Options{Filter: selecting(t, every(1))})
+	b := codec.Batch{MaxEvents: 64, MaxBytes: 128 << 10}
+	samples := 0
+	fill := func() {
+		if err := r.Fill(&b); err != nil && !errors.Is(err, codec.ErrYield) {
+			t.Fatal(err)
+		}
+		samples += b.Count
+		b.Reset()
+	}
+	for range 100 {
+		fill()
+	}
+	if n := testing.AllocsPerRun(100, fill); n > 0 || samples < 6400 {
+		t.Errorf("%v allocations in a batch, %d samples in all", n, samples)
 	}
 }
