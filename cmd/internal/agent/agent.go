@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	client "github.com/replayd/replayd/clients/go"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// maxAnswer is how many bytes an answer has at most, about. An assistant reads all of an answer.
+const maxAnswer = 128 << 10
+
+// patience is how long a call of a tool may take.
+const patience = time.Minute
+
+const instructions = `Replays of games: DDNet games (teehistorian), Teeworlds and DDNet maps (datafile), Source 2 demos of Dota 2, Counter-Strike 2 and Deadlock (dem), and StarCraft II replays (sc2replay).
+Begin with list_replays. get_report says who took part in a game and how it stood. list_kinds names the kinds of events of a format; kinds that begin with fact_ say what happened in the game's own terms and come only if they are asked for by name. get_events gives events, get_state what was the case at a tick.
+A tick is the time of a replay in its own clock; a replay's ticks_per_second says how long one is. Absent fields are not known.`
+
+// New returns a server of the tools. The client must live longer than the server's sessions.
+func New(c *client.Client, version string) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "replayd", Title: "Game replays", Version: version}, &mcp.ServerOptions{Instructions: instructions})
+	t := tools{c}
+	add(server, "list_replays", "Lists replays, the newest change of each directory last, with maps, players, lengths, results and states.", t.listReplays)
+	add(server, "get_replay", "Describes one replay: format, map, players, length, state, and what its header says.", t.getReplay)
+	add(server, "get_report", "Says who took part in a game, on which side, with which results and scores, and how the game stood after a tick, stands, or ended.", t.getReport)
+	add(server, "list_kinds", "Lists the kinds of events of a format, with the conditions of a filter that each can meet.", t.listKinds)
+	add(server, "get_events", "Gives the events of a replay that meet all conditions, in their order, as lines of JSON.", t.getEvents)
+	add(server, "get_state", "Gives the state of a replay after a tick, as the events that describe it: players, entities, positions, names.", t.getState)
+	return server
+}
+
+type tools struct{ daemon *client.Client }
+
+// add adds a tool that returns an answer for arguments.
+func add[A any](server *mcp.Server, name, about string, f func(context.Context, A) (string, error)) {
+	tool := &mcp.Tool{Name: name, Description: about, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, arguments A) (*mcp.CallToolResult, any, error) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		answer, err := f(ctx, arguments)
+		if err != nil {
+			return nil, nil, err // the session tells the assistant, and goes on
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer}}}, nil, nil
+	})
+}
+
+// formatOf returns the format with a name, such as "dem".
+func formatOf(name string) (replaydv1.Format, error) {
+	format, ok := replaydv1.Format_value["FORMAT_"+strings.ToUpper(name)]
+	if !ok || format == 0 {
+		return 0, fmt.Errorf("format: %q is none; the formats are teehistorian, datafile, dem and sc2replay", name)
+	}
+	return replaydv1.Format(format), nil
+}
+
+// textOf returns a message as a line of JSON.
+func textOf(m proto.Message) ([]byte, error) {
+	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var line bytes.Buffer
+	err = json.Compact(&line, loose) // the library adds spaces at random
+	return line.Bytes(), err
+}

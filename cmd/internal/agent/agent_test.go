@@ -1,0 +1,267 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/agent"
+	"github.com/replayd/replayd/internal/daemontest"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const game = "samples/teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"
+
+// connect returns an assistant's session with a daemon that serves the samples, and a client of the daemon.
+func connect(t *testing.T) (*mcp.ClientSession, *client.Client) {
+	t.Helper()
+	daemon := daemontest.New("samples", filepath.Join("..", "..", "..", "testdata"))
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := daemon.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	direct, err := client.Dial(daemon.Addr, client.WithInsecure())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = direct.Close() })
+	here, there := mcp.NewInMemoryTransports()
+	serving, err := agent.New(direct, "test").Connect(t.Context(), there, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "assistant", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = session.Close()
+		_ = serving.Wait()
+	})
+	return session, direct
+}
+
+type object = map[string]any
+
+// call calls a tool. failed says that the answer is an error.
+func call(t *testing.T, s *mcp.ClientSession, tool string, arguments object) (text string, failed bool) {
+	t.Helper()
+	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		return err.Error(), true
+	}
+	for _, content := range result.Content {
+		text += content.(*mcp.TextContent).Text
+	}
+	return text, result.IsError
+}
+
+// TestEvents: what get_events gives, answer after answer, is what a stream has, whatever the limit.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	session, direct := connect(t)
+	goesOn := regexp.MustCompile(`(?m)^There are more: cursor (\S+)\n\z`)
+	for _, test := range []struct {
+		limit     int
+		arguments object
+		request   *replaydv1.EventFilter
+	}{
+		{1000, object{"replay": game}, &replaydv1.EventFilter{}},
+		{7, object{"replay": game, "kinds": []string{"join", "drop", "message"}}, &replaydv1.EventFilter{Kinds: []string{"join", "drop", "message"}}},
+		{1, object{"replay": game, "kinds": []string{"fact_session"}}, &replaydv1.EventFilter{Kinds: []string{"fact_session"}}},
+		{30, object{"replay": game, "players": []int{1}, "from_tick": 100, "to_tick": 300}, &replaydv1.EventFilter{
+			Players: []int32{1}, Ticks: &replaydv1.TickRange{Min: new(int32(100)), Max: new(int32(300))},
+		}},
+		{1000, object{"replay": "samples/datafile/sample.map"}, &replaydv1.EventFilter{}},
+		{20, object{"replay": "samples/sc2replay/battle.SC2Replay"}, &replaydv1.EventFilter{}},
+		{25, object{"replay": "samples/dem/dota.dem"}, &replaydv1.EventFilter{}},
+		{25, object{"replay": "samples/dem/cs2.dem", "classes": []string{"CCSPlayer*"}}, &replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CCSPlayer*"}}}},
+	} {
+		name := test.arguments["replay"].(string)
+		var want []string
+		req := &replaydv1.StreamEventsRequest{Replay: name, Include: []*replaydv1.EventFilter{test.request}}
+		for event, err := range direct.Events(t.Context(), req) {
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			line, err := event.AppendJSON(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, string(line))
+		}
+		var got []string
+		test.arguments["limit"] = test.limit
+		for answers := 0; ; answers++ {
+			text, failed := call(t, session, "get_events", test.arguments)
+			if failed || answers > len(want) {
+				t.Fatalf("%s: %s after %d answers", name, text, answers)
+			}
+			more := goesOn.FindStringSubmatch(text)
+			lines := slices.Collect(strings.Lines(goesOn.ReplaceAllString(text, "")))
+			if len(lines) > test.limit {
+				t.Fatalf("%s: an answer has %d events, and may have %d", name, len(lines), test.limit)
+			}
+			for _, line := range lines {
+				got = append(got, strings.TrimSuffix(line, "\n"))
+			}
+			if more == nil {
+				break
+			}
+			test.arguments["cursor"] = more[1]
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d events, want %d", name, len(got), len(want))
+		}
+		if len(want) == 0 {
+			t.Errorf("%s: nothing to compare", name)
+		}
+	}
+}
+
+// TestQuestions: other answers are those of the daemon.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	session, direct := connect(t)
+	for _, name := range []string{game, "samples/dem/dota.dem", "samples/sc2replay/5.0.SC2Replay", "samples/datafile/sample.map"} {
+		report, err := direct.Report(t.Context(), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameJSON(t, session, "get_report", object{"replay": name}, report)
+		described, err := direct.View(t.Context(), name, replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameJSON(t, session, "get_replay", object{"replay": name}, described)
+	}
+	report, err := direct.Report(t.Context(), game, new(int32(1000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameJSON(t, session, "get_report", object{"replay": game, "tick": 1000}, report)
+
+	text, failed := call(t, session, "list_kinds", object{"format": "teehistorian"})
+	if failed || !strings.Contains(text, `"name":"fact_session"`) {
+		t.Errorf("kinds: %s", text)
+	}
+	text, failed = call(t, session, "list_replays", object{"format": "sc2replay", "limit": 2})
+	if failed || strings.Count(text, `"format":"FORMAT_SC2REPLAY"`) != 2 || !strings.Contains(text, "There are more: page_token ") {
+		t.Errorf("replays: %s", text)
+	}
+	text, failed = call(t, session, "list_replays", object{"map": "Sunny Side Up"})
+	if failed || !strings.Contains(text, game) {
+		t.Errorf("replays of a map: %s", text)
+	}
+	text, failed = call(t, session, "get_state", object{"replay": game, "tick": 1000, "kinds": []string{"player_name", "player_state", "player_new"}})
+	if failed || !strings.Contains(text, `"state":true`) || strings.Contains(text, `"sequence"`) {
+		t.Errorf("the state: %s", text)
+	}
+	if text, failed = call(t, session, "get_state", object{"replay": game, "tick": 1000, "limit": 1}); failed || !strings.Contains(text, "The state has more") {
+		t.Errorf("a part of the state: %s", text)
+	}
+}
+
+// sameJSON compares an answer with a message.
+func sameJSON(t *testing.T, s *mcp.ClientSession, tool string, arguments object, want proto.Message) {
+	t.Helper()
+	text, failed := call(t, s, tool, arguments)
+	got := want.ProtoReflect().New().Interface()
+	err := protojson.Unmarshal([]byte(text), got)
+	for _, m := range []proto.Message{got, want} {
+		if replay, ok := m.(*replaydv1.Replay); ok { // what the daemon learns meanwhile
+			replay.State, replay.Duration, replay.LastTick, replay.TicksPerSecond = 0, nil, nil, nil
+		}
+	}
+	if failed || err != nil || !proto.Equal(got, want) {
+		t.Errorf("%s %v: %s, %v, want %v", tool, arguments, text, err, want)
+	}
+}
+
+// TestRefusals: what cannot be answered is told as an error of the tool, with what was wrong, and the session goes on.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	session, _ := connect(t)
+	for _, test := range []struct {
+		tool      string
+		arguments object
+		want      string
+	}{
+		{"get_events", object{"replay": "samples/none"}, "REPLAY_NOT_FOUND"},
+		{"get_events", object{"replay": "../../etc/passwd"}, "REPLAY_NOT_FOUND"},
+		{"get_events", object{"replay": game, "kinds": []string{"kill"}}, "kill"},
+		{"get_events", object{"replay": game, "limit": 100000}, "limit: 100000 is not within 1 and 1000"},
+		{"get_events", object{"replay": game, "limit": -1}, "limit"},
+		{"get_events", object{"replay": game, "cursor": "no cursor"}, "cursor"},
+		{"get_events", object{"replay": game, "cursor": "AQ"}, "start.cursor: not a cursor"},
+		{"get_events", object{"replay": game, "follow": true}, "follow"},
+		{"get_events", object{"kinds": []string{"join"}}, "replay"},
+		{"get_events", object{"replay": 7}, "replay"},
+		{"get_state", object{"replay": game}, "tick"},
+		{"get_report", object{"replay": strings.Repeat("x", 1<<16)}, ""},
+		{"list_replays", object{"format": "demo"}, "the formats are teehistorian, datafile, dem and sc2replay"},
+		{"list_replays", object{"state": "over"}, "the states are growing, silent, finished and abandoned"},
+		{"list_replays", object{"page_token": "x"}, "page"},
+		{"list_kinds", object{}, "format"},
+		{"delete_replay", object{"replay": game}, "delete_replay"},
+	} {
+		if text, failed := call(t, session, test.tool, test.arguments); !failed || !strings.Contains(text, test.want) {
+			t.Errorf("%s %.80v: %q, want an error with %q", test.tool, test.arguments, text, test.want)
+		}
+	}
+	if text, failed := call(t, session, "get_replay", object{"replay": game}); failed {
+		t.Errorf("afterwards: %s", text)
+	}
+}
+
+// TestTools: each tool only reads, and says what it and each argument is for.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	session, _ := connect(t)
+	var names []string
+	for tool, err := range session.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+		if !tool.Annotations.ReadOnlyHint || tool.Description == "" {
+			t.Errorf("%s: %+v", tool.Name, tool)
+		}
+		for name, property := range tool.InputSchema.(object)["properties"].(object) {
+			if property.(object)["description"] == nil {
+				t.Errorf("%s: nothing says what %s is", tool.Name, name)
+			}
+		}
+	}
+	if want := []string{"get_events", "get_replay", "get_report", "get_state", "list_kinds", "list_replays"}; !slices.Equal(slices.Sorted(slices.Values(names)), want) {
+		t.Errorf("tools: %v", names)
+	}
+}
+
+// TestLeaves: a call ends when the assistant gives it up.
+func TestLeaves(t *testing.T) {
+	t.Parallel()
+	session, _ := connect(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "get_events", Arguments: object{"replay": game}}); !errors.Is(err, context.Canceled) {
+		t.Error(fmt.Errorf("a call that was given up: %w", err))
+	}
+}
