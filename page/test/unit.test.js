@@ -171,3 +171,16 @@ test("behind damage nobody is who or where a client was before", () => {
   assert.deepEqual(world.news.map(({ kind, text }) => [kind, text]), [["join", "joined"], ["command", "A part of the recording is damaged"]]);
   assert.ok([kinds, wholeKinds].every((asked) => asked.includes("damage")), "it is asked for");
 });
+
+test("finishes are told by name, and those of teams by number", () => {
+  const world = new TeeWorld(0);
+  const finish = (atTick, value) => world.take({ atTick, kind: { case: "factFinish", value } });
+  finish(5, { clientId: 3, name: "Ada", team: 0, seconds: 59.02 });
+  finish(6, { clientId: 0, team: 2, seconds: 61.5 });
+  finish(6, { team: 2, seconds: 3600 });
+  finish(7, { seconds: 0.58 });
+  assert.deepEqual(world.news.map(({ tick, client, name, text }) => [tick, client, name, text]), [
+    [5, 3, "Ada", "finished in 59.02 s"], [6, 0, undefined, "finished in 1:01.50"], [6, -1, undefined, "Team 2 finished in 60:00.00"],
+    [7, -1, undefined, "Team ? finished in 0.58 s"],
+  ]);
+});
