@@ -18,7 +18,9 @@ def kind(
 
 
 def entities(
-    replay: str, classes: str | Sequence[str], fields: Sequence[str], every: int | None, options: TableOptions
+    replay: str, classes: str | Sequence[str], fields: Sequence[str], options: TableOptions
 ) -> tuple[Session, EntityCollector]:
-    """For the state of entities over time."""
-    return Session(*build(replay, entity_options(classes, fields, options))), EntityCollector(fields, every)
+    """For the state of entities over time. Their rows are made here, so `every` is no condition of the request."""
+    asked = options.copy()
+    every = asked.pop("every", None)
+    return Session(*build(replay, entity_options(classes, fields, asked))), EntityCollector(fields, every)

@@ -127,7 +127,6 @@ class Client:
         classes: str | Sequence[str],
         fields: Sequence[str],
         /,
-        every: int | None = None,
         **options: Unpack[TableOptions],
     ) -> pyarrow.Table:
         """Returns the state of entities of a demo over time as a pyarrow.Table: a row for each change of one of the fields of an
@@ -136,7 +135,7 @@ class Client:
         `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
         `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
         """
-        session, collector = _collect.entities(replay, classes, fields, every, options)
+        session, collector = _collect.entities(replay, classes, fields, options)
         for response in self._responses(session):
             collector.take(response)
         return collector.table()
