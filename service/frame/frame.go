@@ -27,7 +27,7 @@ type Frame struct {
 
 	response *replaydv1.StreamEventsResponse // nil if the response has events
 	tables   mem.Buffer                      // for a batch of tables: its entries of EventBatch.tables
-	columns  *table.Set                      // for columns as they are, which have no bytes
+	columns  *table.Set                      // for columns that are passed on without encoding
 	cursor   []byte
 }
 

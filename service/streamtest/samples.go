@@ -24,7 +24,7 @@ func (o *Oracle) due(t *replaydv1.TickRange, e *event, exclude bool) bool {
 	return true
 }
 
-// behindSamples returns a position, or that of the event before which there may be samples at a position.
+// behindSamples returns a position, or, for the position of a sample, the position of the event that follows the samples there.
 func behindSamples(at decoders.Position) decoders.Position {
 	at.Index = max(at.Index, 0)
 	return at

@@ -392,6 +392,25 @@ def test_a_silent_connection_is_replaced(daemon: Daemon) -> None:
     assert stream.reconnects >= 1
 
 
+def test_a_silent_connection_is_replaced_asyncio(daemon: Daemon) -> None:
+    (daemon.root / "live.teehistorian").write_bytes(FINISHED.read_bytes()[:8000])
+
+    async def follow() -> int:
+        async with replayd.connect_async(daemon.address) as client:
+            stream = client.responses("r/live.teehistorian", follow=True, heartbeat=1)
+            async for response in stream:
+                if response.HasField("follow_status"):
+                    break
+            daemon.process.send_signal(19)  # SIGSTOP
+            threading.Timer(5, daemon.process.send_signal, (18,)).start()  # SIGCONT
+            async for response in stream:
+                if response.HasField("follow_status"):
+                    break  # the resumed stream reports again that it has caught up
+            return stream.reconnects
+
+    assert asyncio.run(follow()) >= 1
+
+
 def decoded(daemon: Daemon) -> list[str]:
     with replayd.connect(daemon.address) as client:
         return [line(event) for event in client.events(NAME)]
