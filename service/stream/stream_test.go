@@ -391,3 +391,23 @@ type closer struct {
 }
 
 func (c closer) Close() { c.close() }
+
+// TestLastEvents: a stream of the last events has as many as were asked for, also of more than are first kept room for.
+func TestLastEvents(t *testing.T) {
+	data := recording(t, 1<<18)
+	for _, last := range []int{1, 100, 5000} {
+		c := config(data)
+		c.Start.Last = last
+		sent := uint64(0)
+		if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
+			sent = f.Response().GetEnd().GetEventsSent()
+			f.Free()
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if sent != uint64(last) {
+			t.Errorf("%d of the last %d events were sent", sent, last)
+		}
+	}
+}
