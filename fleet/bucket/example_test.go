@@ -23,7 +23,7 @@ func ExampleParse() {
 }
 
 // Walk lists everything below a directory; it needs a store that answers, so this example is not run.
-func ExampleBucket_Walk() {
+func ExampleBucket_Walk() { //nolint:testableexamples // as said
 	ctx := context.Background()
 	at, err := bucket.Parse("s3://archive/games?endpoint=http://127.0.0.1:9000")
 	if err != nil {

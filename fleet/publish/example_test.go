@@ -22,7 +22,7 @@ func ExampleSubject() {
 
 // A publisher puts the finishes below a directory into NATS, until its context ends. It needs a daemon and a NATS server, so this
 // example is not run.
-func ExamplePublisher_Directory() {
+func ExamplePublisher_Directory() { //nolint:testableexamples // as said
 	ctx := context.Background()
 	daemon, err := client.Dial("localhost:7171")
 	if err != nil {

@@ -152,7 +152,7 @@ func uniqueColumns(m *protogen.Message) error {
 	return nil
 }
 
-// containsItself reports whether of can be reached from m, except by a list of of in of.
+// containsItself reports whether m leads to a message of the type of, except by a list that is a field of this type.
 func containsItself(m, of *protogen.Message, seen map[*protogen.Message]bool) bool {
 	for _, field := range m.Fields {
 		switch {

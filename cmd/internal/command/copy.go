@@ -68,7 +68,11 @@ func (c *copying) copy(ctx context.Context, con Console, p Program, o teehistori
 	if c.Out == "-" {
 		return teehistorian.Copy(con.Out, src, o)
 	}
-	if _, err := os.Stat(c.Out); err == nil && !c.Force {
+	switch stat, err := os.Lstat(c.Out); {
+	case err != nil:
+	case !stat.Mode().IsRegular():
+		return usageError{fmt.Errorf("%s is no regular file, and is not replaced by one", c.Out)}
+	case !c.Force:
 		return usageError{fmt.Errorf("%s exists; --force overwrites it", c.Out)}
 	}
 	draft, err := os.CreateTemp(filepath.Dir(c.Out), ".replayd-*")

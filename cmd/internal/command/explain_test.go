@@ -31,7 +31,7 @@ func TestWithPort(t *testing.T) {
 func TestByFlags(t *testing.T) {
 	for text, want := range map[string]string{
 		"include[0].kinds[3]: unknown": "--kind: unknown", "exclude[0].kinds[0]: unknown": "--exclude-kind: unknown",
-		"include[0].ticks: min 5 is after max 4": "--from-tick, --to-tick: min 5 is after max 4",
+		"include[0].ticks: min 5 is after max 4": "--from-tick, --to-tick, --every: min 5 is after max 4",
 		"last_events: must be 1":                 "--last: must be 1", "replay: is missing": "replay: is missing",
 		"a file: cannot be read": "a file: cannot be read",
 	} {

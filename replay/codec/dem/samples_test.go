@@ -101,11 +101,11 @@ func positions(t *testing.T, r codec.Reader) (at []decoders.Position, texts []st
 func TestSamples(t *testing.T) {
 	for _, name := range sampleFiles {
 		data := sampleFile(t, name)
-		filter := sampling(t, 1, nil, "entity_created", "sync_tick", "stop")
-		at, whole := positions(t, open(t, data, codec.Options{Filter: filter}))
+		wanted := sampling(t, 1, nil, "entity_created", "sync_tick", "stop")
+		at, whole := positions(t, open(t, data, codec.Options{Filter: wanted}))
 		step := max(1, len(whole)/40)
 		for i := 0; i < len(whole); i += step {
-			r := open(t, data, codec.Options{Filter: filter, Start: codec.Start{Position: at[i]}})
+			r := open(t, data, codec.Options{Filter: wanted, Start: codec.Start{Position: at[i]}})
 			if err := codectest.Seek(r); err != nil || r.Position() != at[i] {
 				t.Fatalf("%s: a stream that begins at %+v stands at %+v: %v", name, at[i], r.Position(), err)
 			}
@@ -127,7 +127,7 @@ func TestSamples(t *testing.T) {
 			more = more[i+1:]
 		}
 		for end := 1000; end < len(data); end += max(1000, len(data)/30) {
-			r, err := encoder.Codec.Open(codectest.Input(data[:end]), codec.Options{Filter: filter})
+			r, err := encoder.Codec.Open(codectest.Input(data[:end]), codec.Options{Filter: wanted})
 			if err != nil || r.Header(new(replaydv1.Replay)) != nil {
 				continue // it ends in the header
 			}
