@@ -124,6 +124,9 @@ var ofOneFormat = map[string]string{
 	"cmd/internal/command/render.go":  "draws maps",
 	"cmd/internal/command/program.go": "gives StarCraft II tables of newer builds",
 
+	"cmd/internal/demo/demo.go": "plays a game of DDNet",
+	"e2e/record/course.go":      "draws the map on which that game was played",
+
 	"cmd/internal/commandtest/commandtest.go": "writes games for tests as servers of DDNet do",
 }
 
