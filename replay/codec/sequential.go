@@ -18,9 +18,9 @@ import (
 type Events[E any] struct {
 	// Key returns an event's kind, by its number in the format, and its tick.
 	Key func(ev *E) (kind uint8, tick int32)
-	// Properties returns what filters ask of an event: it is the Event of the format's filter.Table. Types, classes and fields are not
+	// Properties sets e to what filters ask of an event: it is the Set of the format's filter.Table. Types, classes and fields are not
 	// in it, so a format that has these needs a Fill of its own.
-	Properties func(kind uint8, tick int32, ev *E) filter.Event
+	Properties func(e *filter.Event, kind uint8, tick int32, ev *E)
 	// Append and AddRow are the generated functions of these names. Secrets must be removed from an event before.
 	Append func(b []byte, ev *E) []byte
 	AddRow func(t *table.Set, at decoders.Position, ev *E)
@@ -78,9 +78,10 @@ type Sequential[E any] struct {
 	Event E
 
 	decoder decoders.Decoder[E]
-	summed  Summed // the decoder, unless the format's identity covers the whole replay
-	last    int32  // the last tick that is delivered
-	skipped uint64 // events that the filter did not match
+	summed  Summed       // the decoder, unless the format's identity covers the whole replay
+	last    int32        // the last tick that is delivered
+	skipped uint64       // events that the filter did not match
+	asked   filter.Event // the properties of the event that was taken last
 
 	// Whether Event is decoded but not delivered yet, where it starts, and the clock there.
 	held     bool
@@ -273,14 +274,19 @@ func (s *Sequential[E]) Give(b *Batch, at decoders.Position, ev *E) {
 	case s.Filter.Whole(kind) && !b.KeepMarks:
 		s.write(b, at, ev)
 	default:
-		e := s.Properties(kind, tick, ev)
-		if !s.Filter.Match(&e) {
-			s.skipped++
-			return
-		}
-		s.write(b, at, ev)
-		b.Mark(&e, s)
+		s.Properties(&s.asked, kind, tick, ev)
+		s.Pick(b, at, ev, &s.asked)
 	}
+}
+
+// Pick is the part of Give that looks at the properties of an event.
+func (s *Sequential[E]) Pick(b *Batch, at decoders.Position, ev *E, e *filter.Event) {
+	if !s.Filter.Match(e) {
+		s.skipped++
+		return
+	}
+	s.write(b, at, ev)
+	b.Mark(e, s)
 }
 
 // Skip counts events that were left out because the filter cannot match them.

@@ -89,7 +89,7 @@ var (
 	filters = filter.Format{Name: "test", Kinds: properties.Describe([]string{"", "move", "say", "fact_pair"})}
 	format  = codec.Events[happened]{
 		Key:        func(ev *happened) (uint8, int32) { return ev.kind, ev.tick },
-		Properties: properties.Event,
+		Properties: properties.Set,
 		Append:     func(b []byte, ev *happened) []byte { return append(b, ev.name) },
 		AddRow:     func(t *table.Set, at decoders.Position, ev *happened) { t.Begin(ev.kind, at, ev.tick) },
 		Work:       3,

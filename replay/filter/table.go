@@ -153,10 +153,16 @@ func (r *Row[E]) has() (s Properties) {
 }
 
 // Event returns the properties of an event of that kind and tick.
-func (t Table[E]) Event(kind uint8, tick int32, ev *E) Event {
-	e := Of(kind, tick)
+func (t Table[E]) Event(kind uint8, tick int32, ev *E) (e Event) {
+	t.Set(&e, kind, tick, ev)
+	return e
+}
+
+// Set is Event for many events: an Event that is written and then copied, as one that is returned is, takes the processor four times as long.
+func (t Table[E]) Set(e *Event, kind uint8, tick int32, ev *E) {
+	e.Kind, e.Tick, e.Numbers = kind, tick, without
 	if int(kind) >= len(t) {
-		return e
+		return
 	}
 	r := &t[kind]
 	if r.Player != nil {
@@ -177,7 +183,6 @@ func (t Table[E]) Event(kind uint8, tick int32, ev *E) Event {
 	if r.Layer != nil {
 		e.Numbers[Layers][0] = r.Layer(ev)
 	}
-	return e
 }
 
 // Type returns the name of an event's type. ok is false if events of its kind have no types.

@@ -48,13 +48,13 @@ func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	return r, nil
 }
 
-// properties returns what filters ask of an event.
-func (r *reader) properties(kind uint8, tick int32, ev *sc2replay.Event) filter.Event {
+// properties sets e to what filters ask of an event.
+func (r *reader) properties(e *filter.Event, kind uint8, tick int32, ev *sc2replay.Event) {
 	if r.teams == nil {
 		t := teamsOf(r.d.Players())
 		r.teams = &t
 	}
-	return properties.Event(kind, tick, &subject{ev, r.teams})
+	properties.Set(e, kind, tick, &subject{ev, r.teams})
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
@@ -120,7 +120,8 @@ func (r *reader) Present(b *codec.Batch) error {
 		if !r.state.Present(r.present, &ev) {
 			continue
 		}
-		if e := r.properties(uint8(ev.Kind), ev.AtTick, &ev); r.StateFilter.Match(&e) {
+		var e filter.Event
+		if r.properties(&e, uint8(ev.Kind), ev.AtTick, &ev); r.StateFilter.Match(&e) {
 			r.Put(b, table.NoPosition, &ev)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -17,7 +18,7 @@ const work = 8 << 10
 
 var events = codec.Events[teehistorian.Event]{
 	Key:        func(ev *teehistorian.Event) (uint8, int32) { return uint8(ev.Kind), ev.AtTick },
-	Properties: properties.Event,
+	Properties: properties.Set,
 	Append:     AppendEvent,
 	AddRow:     AddRow,
 	Sampled:    []uint8{uint8(teehistorian.KindSamplePlayer)},
@@ -151,6 +152,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 	inputs, samples, last := r.wantsInputs(), r.Sampling(), r.Filter.MaxTick()
 	fold := r.facts.concluding()
 	held := r.Waiting()
+	var asked filter.Event
 	for left := work; left > 0; left-- {
 		if b.Full() {
 			return nil
@@ -183,13 +185,19 @@ func (r *reader) Fill(b *codec.Batch) error {
 		if err != nil {
 			return r.ranOut(err)
 		}
-		if unmarked && !waiting && !samples && r.Filter.Whole(uint8(ev.Kind)) {
+		switch kind := uint8(ev.Kind); {
+		case waiting || samples:
+			r.Give(b, at, ev)
+		case unmarked && r.Filter.Whole(kind):
 			if r.add(b, at, ev); r.Tables == nil && !b.Places.AddNear(at.Offset, at.Index) {
 				b.Place(at)
 			}
-			continue
+		case !r.Filter.Kind(kind):
+			r.Skip(1)
+		default: // as Give does it, without calls by way of Events
+			properties.Set(&asked, kind, ev.AtTick, ev)
+			r.Pick(b, at, ev, &asked)
 		}
-		r.Give(b, at, ev)
 	}
 	return codec.ErrYield
 }
