@@ -54,6 +54,9 @@ func TestSubject(t *testing.T) {
 			}
 		}
 	}
+	if source, path, _, err := shipment.ParseSubject(shipment.StreamName, "replayd.live.s1.a.tail.tail"); err == nil {
+		t.Errorf("what stands behind a part is ignored: %q of %q", path, source)
+	}
 	for name, ok := range map[string]bool{"replayd-live": true, "a": true, "": false, "-a": false, "a--b": false, "a.b": false, "a b": false, "a*": false} {
 		if err := shipment.CheckStream(name); (err == nil) != ok {
 			t.Errorf("%q: %v", name, err)

@@ -94,6 +94,30 @@ func TestShares(t *testing.T) {
 	none.Return()
 }
 
+// TestNever: a call that alone needs more than there will ever be is told so, also where it takes that bit by bit; another call is not.
+func TestNever(t *testing.T) {
+	for whose, limits := range map[string]Limits{"": {All: Amounts{Memory: 300}}, "token": {Caller: Amounts{Memory: 300}}} {
+		c := New(limits)
+		first, err := c.Enter(Who{Token: "a"}, Streams)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := c.Enter(Who{Token: "a"}, Streams)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Memory(200); err != nil {
+			t.Fatal(err)
+		}
+		for ticket, never := range map[*Ticket]bool{first: true, second: false} {
+			refusal, ok := errors.AsType[*RefusedError](ticket.Memory(101))
+			if !ok || refusal.Never != never || refusal.Whose != whose {
+				t.Errorf("%q: %+v, want never: %t", whose, refusal, never)
+			}
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Limits{})
