@@ -23,7 +23,7 @@ const maxAnswer = 128 << 10
 const patience = time.Minute
 
 const instructions = `Replays of games: DDNet games (teehistorian), Teeworlds and DDNet maps (datafile), Source 2 demos of Dota 2, Counter-Strike 2 and Deadlock (dem), and StarCraft II replays (sc2replay).
-Begin with list_replays. get_report says who took part in a game and how it stood. list_kinds names the kinds of events of a format; kinds that begin with fact_ say what happened in the game's own terms and come only if they are asked for by name. get_events gives events, get_state what was the case at a tick.
+Begin with list_replays. get_report says who took part in a game and how it stood. list_kinds names the kinds of events of a format; kinds that begin with fact_ say what happened in the game's own terms, those with sample_ how players stand at a tick; both come only if they are asked for by name. get_events gives events, get_state what was the case at a tick.
 A tick is the time of a replay in its own clock; a replay's ticks_per_second says how long one is. Absent fields are not known.`
 
 // New returns a server of the tools. The client must live longer than the server's sessions.

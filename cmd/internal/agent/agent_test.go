@@ -89,6 +89,9 @@ func TestEvents(t *testing.T) {
 		{30, object{"replay": game, "players": []int{1}, "from_tick": 100, "to_tick": 300}, &replaydv1.EventFilter{
 			Players: []int32{1}, Ticks: &replaydv1.TickRange{Min: new(int32(100)), Max: new(int32(300))},
 		}},
+		{15, object{"replay": game, "kinds": []string{"sample_player"}, "every": 100}, &replaydv1.EventFilter{
+			Kinds: []string{"sample_player"}, Ticks: &replaydv1.TickRange{Every: new(int32(100))},
+		}},
 		{1000, object{"replay": "samples/datafile/sample.map"}, &replaydv1.EventFilter{}},
 		{20, object{"replay": "samples/sc2replay/battle.SC2Replay"}, &replaydv1.EventFilter{}},
 		{25, object{"replay": "samples/dem/dota.dem"}, &replaydv1.EventFilter{}},

@@ -36,6 +36,7 @@ type eventsArguments struct {
 	conditions
 	FromTick *int32 `json:"from_tick,omitempty" jsonschema:"the first tick"`
 	ToTick   *int32 `json:"to_tick,omitempty" jsonschema:"the last tick"`
+	Every    *int32 `json:"every,omitempty" jsonschema:"only ticks that are multiples of this number; samples come once a second without it"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"how many events to give, 1 to 1000; 100 without it"`
 	Cursor   string `json:"cursor,omitempty" jsonschema:"goes on where an earlier answer ended, with the same other arguments"`
 }
@@ -49,8 +50,8 @@ func (t tools) getEvents(ctx context.Context, a eventsArguments) (string, error)
 		return "", err
 	}
 	filter := a.filter()
-	if a.FromTick != nil || a.ToTick != nil {
-		filter.Ticks = &replaydv1.TickRange{Min: a.FromTick, Max: a.ToTick}
+	if a.FromTick != nil || a.ToTick != nil || a.Every != nil {
+		filter.Ticks = &replaydv1.TickRange{Min: a.FromTick, Max: a.ToTick, Every: a.Every}
 	}
 	req := &replaydv1.StreamEventsRequest{
 		Replay: a.Replay, Include: []*replaydv1.EventFilter{filter}, MaxBatchEvents: uint32(min(limit, batchEvents)),
