@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,8 @@ func misnumbered(f protoreflect.FieldDescriptor) string {
 	return ""
 }
 
-// TestPackagesOfLanguages: each .proto file says where its classes are in Java and C#, so that they can never move.
+// TestPackagesOfLanguages: each .proto file says where its classes are in Java and C#, so that they can never move. Java has a class for each
+// file, whose name no message of another file may have.
 func TestPackagesOfLanguages(t *testing.T) {
 	n := 0
 	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
@@ -70,6 +72,11 @@ func TestPackagesOfLanguages(t *testing.T) {
 		}
 		if o.GetJavaPackage() != "dev."+of || !o.GetJavaMultipleFiles() || !slices.Equal(spaces, strings.Split(of, ".")) {
 			t.Errorf("%s: Java %q, C# %q", file.Path(), o.GetJavaPackage(), o.GetCsharpNamespace())
+		}
+		base := strings.TrimSuffix(path.Base(file.Path()), ".proto")
+		class := protoreflect.FullName(of + "." + strings.ToUpper(base[:1]) + base[1:])
+		if other, err := protoregistry.GlobalFiles.FindDescriptorByName(class); err == nil && other.ParentFile() != file && o.JavaOuterClassname == nil {
+			t.Errorf("%s: its class in Java has the name of %s in %s", file.Path(), class, other.ParentFile().Path())
 		}
 		return true
 	})

@@ -1016,8 +1016,9 @@ const file_replayd_datafile_v1_tiles_proto_rawDesc = "" +
 	"\x19SWITCH_TILE_SUBTRACT_TIME\x10_*9\n" +
 	"\bTuneTile\x12\x19\n" +
 	"\x15TUNE_TILE_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eTUNE_TILE_ZONE\x10DBr\n" +
-	"\x17dev.replayd.datafile.v1P\x01Z?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1\xaa\x02\x13Replayd.Datafile.V1b\x06proto3"
+	"\x0eTUNE_TILE_ZONE\x10DB~\n" +
+	"\x17dev.replayd.datafile.v1B\n" +
+	"TilesProtoP\x01Z?github.com/replayd/replayd/proto/replayd/datafile/v1;datafilev1\xaa\x02\x13Replayd.Datafile.V1b\x06proto3"
 
 var (
 	file_replayd_datafile_v1_tiles_proto_rawDescOnce sync.Once
