@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -174,6 +175,21 @@ func TestThere(t *testing.T) {
 	} {
 		if err := run(test.o); errors.Is(err, export.ErrThere) != test.there || err != nil && !test.there {
 			t.Errorf("%d: %v", i, err)
+		}
+	}
+	for i := range 8 { // the same export writes the same manifest
+		if err := run(export.Options{Sum: "a", Selection: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
+		var manifest struct {
+			Replaced []string `json:"replaced"`
+		}
+		data, err := os.ReadFile(filepath.Join(dir, find(t, dir, "replays/*/*.json")[0]))
+		if err := errors.Join(err, json.Unmarshal(data, &manifest)); err != nil {
+			t.Fatal(err)
+		}
+		if len(manifest.Replaced) < 2 || !slices.IsSorted(manifest.Replaced) {
+			t.Errorf("replaced: %q, want some in their order", manifest.Replaced)
 		}
 	}
 }
