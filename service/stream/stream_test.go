@@ -411,3 +411,49 @@ func TestLastEvents(t *testing.T) {
 		}
 	}
 }
+
+// chain are replays that follow one another.
+type chain struct{ next []*stream.Replay }
+
+func (c *chain) Changed() <-chan struct{} { return nil }
+func (c *chain) Close()                   {}
+
+func (c *chain) Next(context.Context, stream.Ended) (stream.Next, error) {
+	if len(c.next) == 0 {
+		return stream.Next{Over: true}, nil
+	}
+	replay := c.next[0]
+	c.next = c.next[1:]
+	return stream.Next{Replay: replay}, nil
+}
+
+// TestCountsOfSuccessors: the end of a stream counts the events of all its replays, those that the filter dropped, too.
+func TestCountsOfSuccessors(t *testing.T) {
+	data := recording(t, 1<<14)
+	only := func() stream.Config {
+		c := config(data)
+		var err error
+		if c.Replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{"join"}}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	end := func(c stream.Config) (end *replaydv1.StreamEnd) {
+		if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
+			end = f.Response().GetEnd()
+			f.Free()
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return end
+	}
+	one := end(only())
+	c := only()
+	c.Successors = &chain{[]*stream.Replay{only().Replay, only().Replay}}
+	three := end(c)
+	if one.GetEventsSent() == 0 || one.GetEventsFiltered() == 0 || three.GetEventsSent() != 3*one.GetEventsSent() ||
+		three.GetEventsFiltered() != 3*one.GetEventsFiltered() {
+		t.Errorf("three replays: %v, one: %v", three, one)
+	}
+}
