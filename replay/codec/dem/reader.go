@@ -116,7 +116,14 @@ func (r *reader) Seek() error {
 		}
 		r.restored = true
 	}
-	return r.seek(r.d)
+	if err := r.seek(r.d); err != nil {
+		return err
+	}
+	if r.Start.Tick != nil { // samples of earlier ticks, which the demo skips before the next record, are behind the start
+		r.samples.ready = true
+		r.samples.pause(r.d)
+	}
+	return nil
 }
 
 // seek moves a decoder to the start of delivery.
