@@ -1,22 +1,19 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// maxAnswer is how many bytes an answer has at most, about. An assistant reads all of an answer.
+// maxAnswer is the number of bytes at which an answer takes no more events: an assistant reads all of it. The last response of the daemon
+// that it takes stays whole.
 const maxAnswer = 128 << 10
 
 // patience is how long a call of a tool may take.
@@ -30,7 +27,7 @@ A tick is the time of a replay in its own clock; a replay's ticks_per_second say
 func New(c *client.Client, version string) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "replayd", Title: "Game replays", Version: version}, &mcp.ServerOptions{Instructions: instructions})
 	t := tools{c}
-	add(server, "list_replays", "Lists replays, the newest change of each directory last, with maps, players, lengths, results and states.", t.listReplays)
+	add(server, "list_replays", "Lists replays, ordered by name, with maps, players, lengths, results and states.", t.listReplays)
 	add(server, "get_replay", "Describes one replay: format, map, players, length, state, and what its header says.", t.getReplay)
 	add(server, "get_report", "Says who took part in a game, on which side, with which results and scores, and how the game stood after a tick, stands, or ended.", t.getReport)
 	add(server, "list_kinds", "Lists the kinds of events of a format, with the conditions of a filter that each can meet.", t.listKinds)
@@ -62,15 +59,4 @@ func formatOf(name string) (replaydv1.Format, error) {
 		return 0, fmt.Errorf("format: %q is none; the formats are teehistorian, datafile, dem and sc2replay", name)
 	}
 	return replaydv1.Format(format), nil
-}
-
-// textOf returns a message as a line of JSON.
-func textOf(m proto.Message) ([]byte, error) {
-	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	var line bytes.Buffer
-	err = json.Compact(&line, loose) // the library adds spaces at random
-	return line.Bytes(), err
 }

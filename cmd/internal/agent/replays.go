@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/replayd/replayd/proto/eventjson"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -54,7 +55,7 @@ func (t tools) listReplays(ctx context.Context, a listArguments) (string, error)
 	}
 	var text strings.Builder
 	for _, replay := range page.GetReplays() {
-		line, err := textOf(replay)
+		line, err := eventjson.Marshal(replay)
 		if err != nil {
 			return "", err
 		}
@@ -79,7 +80,7 @@ func (t tools) getReplay(ctx context.Context, a replayArguments) (string, error)
 	if err != nil {
 		return "", err
 	}
-	line, err := textOf(replay)
+	line, err := eventjson.Marshal(replay)
 	return string(line), err
 }
 
@@ -93,7 +94,7 @@ func (t tools) getReport(ctx context.Context, a reportArguments) (string, error)
 	if err != nil {
 		return "", err
 	}
-	line, err := textOf(report)
+	line, err := eventjson.Marshal(report)
 	return string(line), err
 }
 
@@ -112,7 +113,7 @@ func (t tools) listKinds(ctx context.Context, a kindArguments) (string, error) {
 	}
 	for _, f := range info.GetFormats() {
 		if f.GetFormat() == format {
-			line, err := textOf(f)
+			line, err := eventjson.Marshal(f)
 			return string(line), err
 		}
 	}

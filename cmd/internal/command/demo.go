@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/replayd/replayd/cmd/internal/demo"
 	"github.com/replayd/replayd/fleet/workdir"
 	"github.com/replayd/replayd/service/catalog"
@@ -26,7 +28,7 @@ func (c *demoCmd) Run(ctx context.Context, con Console, p Program) (err error) {
 		args = append(args, "--web-listen", c.WebListen)
 	}
 	serving := p.cli()
-	parser, err := p.parser(ctx, serving, con)
+	parser, err := p.parser(ctx, serving, con, noEnvironment())
 	if err != nil {
 		return err
 	}
@@ -52,11 +54,23 @@ func (c *demoCmd) Run(ctx context.Context, con Console, p Program) (err error) {
 		stop()
 		err = errors.Join(err, <-played)
 	}()
-	serving.Serve.Root = nil
 	serving.Serve.demo = []catalog.Root{
 		{Alias: "live", Dir: filepath.Join(dir.Path(), "live")}, {Alias: "samples", Dir: filepath.Join(dir.Path(), "samples")},
 	}
 	return serving.Serve.Run(ctx, con)
+}
+
+// noEnvironment makes flags keep their defaults, whatever the environment has: that is for the user's own daemon, whose index a
+// demonstration must not touch.
+func noEnvironment() kong.Option {
+	return kong.PostBuild(func(k *kong.Kong) error {
+		return kong.Visit(k.Model, func(v kong.Visitable, next kong.Next) error {
+			if flag, ok := v.(*kong.Flag); ok {
+				flag.Envs, flag.Tag.Envs = nil, nil
+			}
+			return next(nil)
+		})
+	})
 }
 
 // samples returns a temporary directory with the bundled samples below samples.

@@ -3,7 +3,9 @@ package command
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,10 +18,11 @@ import (
 // TestDemo: a live game is there and goes on, on a map that the daemon has, beside samples; nothing is left behind.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	temporary := t.TempDir()
+	temporary, index := t.TempDir(), filepath.Join(t.TempDir(), "index")
 	run := func(args ...string) *exec.Cmd {
 		cmd := program(t, args...)
-		cmd.Env = append(cmd.Environ(), "TMPDIR="+temporary)
+		// What the environment has for the user's own daemon is not for the demonstration.
+		cmd.Env = append(cmd.Environ(), "TMPDIR="+temporary, "REPLAYD_INDEX="+index, "REPLAYD_ROOT="+temporary, "REPLAYD_TOKEN_FILE="+index)
 		return cmd
 	}
 	addr := commandtest.FreeAddr(t)
@@ -65,6 +68,9 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // as of any program that is interrupted
+	if _, err := os.Stat(index); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the user's index: %v", err)
+	}
 	if left, err := filepath.Glob(filepath.Join(temporary, "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}

@@ -60,7 +60,11 @@ func (c *mcpCmd) daemon(ctx context.Context) (*client.Client, func() error, erro
 			return nil, nil, err
 		}
 	}
-	daemon, err := client.Open(ctx, cmp.Or(c.Path, "."))
+	path := cmp.Or(c.Path, ".")
+	if stat, err := os.Stat(path); err == nil && !stat.IsDir() { // its daemon would offer what is beside the file, too
+		return nil, nil, fmt.Errorf("%s is a file: name its directory, whose replays are offered", path)
+	}
+	daemon, err := client.Open(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -41,7 +41,7 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%v: after the assistant has left: %v", command.Args, err)
 		}
 	}
-	for _, args := range [][]string{{"mcp", "--addr", addr, samples}, {"mcp", filepath.Join(samples, "none")}} {
+	for _, args := range [][]string{{"mcp", "--addr", addr, samples}, {"mcp", filepath.Join(samples, "none")}, {"mcp", filepath.Join(samples, "dem", "dota.dem")}} {
 		if err := program(t, args...).Run(); err == nil {
 			t.Errorf("%v: no error", args)
 		}

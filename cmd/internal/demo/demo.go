@@ -90,7 +90,7 @@ func (p *Player) Play(ctx context.Context) error {
 
 // game plays one game. When ctx ends it leaves the game without an end, as a server does that is killed.
 func (p *Player) game(ctx context.Context) (err error) {
-	id := newUUID()
+	id := newGame()
 	path := filepath.Join(p.dir, id+".teehistorian")
 	file, err := os.Create(filepath.Clean(path))
 	if err != nil {
@@ -141,10 +141,10 @@ func header(recorded []byte, id, previous string, began time.Time) []byte {
 	return nameOf.ReplaceAllLiteral(h, []byte(`"server_name":"replayd demo"`))
 }
 
-// newUUID returns a random UUID.
-func newUUID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+// newGame returns the random UUID of a game, as text.
+func newGame() string {
+	var id teehistorian.UUID
+	_, _ = rand.Read(id[:]) // it never fails
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id.String()
 }
