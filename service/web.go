@@ -151,7 +151,7 @@ func (h *requests) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type unary struct {
 	http.ResponseWriter
 
-	held bool // the status 429 is held back until the error tells whether it is right
+	held bool // the status 429 is written only after the error shows that it is right
 }
 
 // Unwrap returns the wrapped ResponseWriter, for http.ResponseController.

@@ -34,16 +34,7 @@ import (
 // TestMemory: with next to no memory, all rows wait in files or are row groups at once, and the tables have the same rows. No such file has
 // a name, also if the export is given up.
 func TestMemory(t *testing.T) {
-	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Stop() }()
-	c, err := client.Dial(d.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	c := connect(t)
 	for _, name := range []string{
 		"r/dem/dota.dem", "r/sc2replay/5.0.SC2Replay", "r/datafile/sample.map",
 		"r/teehistorian/finished/" + game,
@@ -71,16 +62,7 @@ func TestMemory(t *testing.T) {
 
 // TestFrames: columns of this process make the same files as tables that a daemon sends, also if rows have to wait.
 func TestFrames(t *testing.T) {
-	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Stop() }()
-	c, err := client.Dial(d.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	c := connect(t)
 	for _, name := range []string{"dem/dota.dem", "sc2replay/5.0.SC2Replay", "datafile/sample.map", "teehistorian/finished/" + game} {
 		request := func(name string) *replaydv1.StreamEventsRequest {
 			return &replaydv1.StreamEventsRequest{
@@ -134,16 +116,7 @@ func TestFrames(t *testing.T) {
 // TestThere: an export of the same contents and selection is there already, and so is one that another worker has finished between the
 // first look and the claim. Anything else that was selected, or other contents, are exported.
 func TestThere(t *testing.T) {
-	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Stop() }()
-	c, err := client.Dial(d.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	c := connect(t)
 	dir := t.TempDir()
 	run := func(o export.Options) error {
 		o.Name, o.Place, o.Format, o.Size = "r/teehistorian/finished/"+game, export.Dir{Path: dir}, tablefile.Parquet, 12392
@@ -236,16 +209,7 @@ func TestFactsVersion(t *testing.T) {
 // TestFenced: an export that stalled before any of its steps, while others have finished the same and then another selection, changes
 // nothing of what the manifest names, and says that it was late.
 func TestFenced(t *testing.T) {
-	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Stop() }()
-	c, err := client.Dial(d.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Close() }()
+	c := connect(t)
 	run := func(place export.Place, kind string) error {
 		o := export.Options{
 			Name: "r/teehistorian/finished/" + game, Place: place, Format: tablefile.CSV, Sum: "a", Size: 12392, Selection: kind,
@@ -424,6 +388,22 @@ func (p *place) Put(ctx context.Context, name, draft string) error {
 }
 
 // find returns the files below a directory whose names match a pattern.
+// connect returns a client of a daemon that serves the samples as the root r.
+func connect(t *testing.T) *client.Client {
+	t.Helper()
+	d := daemontest.New("r", filepath.Join("..", "..", "testdata"))
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Stop() })
+	c, err := client.Dial(d.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 func find(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS(dir), pattern)

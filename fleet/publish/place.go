@@ -149,7 +149,7 @@ func (r *replay) put(ctx context.Context, m *message) (done bool, err error) {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		// Only the subject tells whether the message was stored.
+		// The error does not say whether NATS has the message. The subject's last message does.
 		before := r.at.sequence
 		if looked := r.look(ctx); looked != nil {
 			return false, looked

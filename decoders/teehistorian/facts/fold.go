@@ -54,8 +54,8 @@ func New(h *teehistorian.Header, o Options) *Fold {
 }
 
 // Apply takes the next event. Call it with every event that Next of a Decoder returns, in order. Events of kind player_diff may
-// be left out if they move by at most 64 units along each axis and, without Options.Inputs, those of kind input_diff. Then call Next of the Fold for the facts that the event has
-// completed, and keep ev unchanged until the next call of Apply.
+// be left out if they move by at most 64 units along each axis, and events of kind input_diff without Options.Inputs. After Apply, call
+// Next of the Fold for the facts that the event has completed, and keep ev unchanged until the next call of Apply.
 func (f *Fold) Apply(ev *teehistorian.Event) {
 	f.event, f.ready, f.next = ev, f.ready[:0], 0
 	switch {

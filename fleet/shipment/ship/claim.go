@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/replayd/replayd/fleet/shipment"
+	"github.com/replayd/replayd/internal/hostos"
 )
 
 // A claim is the right of this process to ship a source. A shipper has it from the moment at which it writes its entry as the
@@ -88,14 +89,13 @@ func (c *claim) alone(ctx context.Context) bool {
 	for n := 0; ; n++ {
 		dir, err := os.Open(c.s.o.Dir)
 		if err == nil {
-			err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-			if err == nil {
+			if err = hostos.Lock(dir); err == nil {
 				c.lock = dir
 				return true
 			}
 			_ = dir.Close()
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, hostos.ErrLocked) {
 			return true // a file system without locks: the entry alone decides
 		}
 		if n == 0 {

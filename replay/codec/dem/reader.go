@@ -194,16 +194,22 @@ func (r *reader) fill(b *codec.Batch) error {
 			b.Place(at)
 			continue
 		}
-		e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
-		if !r.match(&r.entities, &e) {
-			r.skipped++
-			continue
-		}
-		r.add(b, at)
-		b.Place(at)
-		b.Mark(&e, r)
+		r.pick(b, at)
 	}
 	return codec.ErrYield
+}
+
+// pick appends the event to the batch if the filter matches it, and reports whether it does. It counts an event that does not match.
+func (r *reader) pick(b *codec.Batch, at decoders.Position) bool {
+	e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+	if !r.match(&r.entities, &e) {
+		r.skipped++
+		return false
+	}
+	r.add(b, at)
+	b.Place(at)
+	b.Mark(&e, r)
+	return true
 }
 
 // wantsClass and wantsField report whether a class or a field has to be decoded, for delivery or for a state.

@@ -56,17 +56,8 @@ func (r *reader) sample(b *codec.Batch) {
 			return
 		}
 		tick, slot, at := r.samples.Next(dem.MaxEntities)
-		if !r.d.Sample(tick, slot, &r.ev) {
-			continue
+		if r.d.Sample(tick, slot, &r.ev) && r.pick(b, at) {
+			return
 		}
-		e := properties.Event(uint8(r.ev.Kind), tick, &r.ev)
-		if !r.match(&r.entities, &e) {
-			r.skipped++
-			continue
-		}
-		r.add(b, at)
-		b.Place(at)
-		b.Mark(&e, r)
-		return
 	}
 }
