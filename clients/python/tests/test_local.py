@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -110,6 +111,25 @@ def test_a_system_without_unix_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.replay(client.name).name == client.name
         with pytest.raises(replayd.ReplaydError, match="token"), replayd.connect(address) as stranger:
             stranger.replay(client.name)
+
+
+def test_another_program_has_the_port(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "replayd"
+    program.write_text("#!/bin/sh\necho the port is taken >&2\nexit 1\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("REPLAYD", str(program))
+    monkeypatch.delattr("socket.AF_UNIX")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        monkeypatch.setattr("replayd._local._free_port", lambda: other.getsockname()[1])
+        connect = socket.socket.connect
+
+        def slow(self: socket.socket, place: tuple[str, int]) -> None:
+            time.sleep(0.5)  # until the program has ended
+            connect(self, place)
+
+        monkeypatch.setattr("socket.socket.connect", slow)
+        with pytest.raises(RuntimeError, match="does not start: the port is taken"):
+            replayd.open(FINISHED)
 
 
 def test_the_program_of_the_package_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, binary: Path) -> None:

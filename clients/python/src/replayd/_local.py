@@ -185,11 +185,13 @@ class Daemon:
             with socket.socket(socket.AF_UNIX if isinstance(place, str) else socket.AF_INET) as probe:
                 try:
                     probe.connect(place)
-                    return
+                    connected = True
                 except OSError:
-                    pass
-            if self._process.poll() is not None:
+                    connected = False
+            if self._process.poll() is not None:  # before anything else: another program may have the port
                 raise RuntimeError(f"{self._program} does not start: {self._printed()}")
+            if connected:
+                return
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._program} does not start within {_START_TIMEOUT:g} s: {self._printed()}")
             time.sleep(0.005)
