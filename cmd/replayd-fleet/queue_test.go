@@ -93,6 +93,53 @@ func TestQueue(t *testing.T) {
 	t.Run("a cluster", func(t *testing.T) { t.Parallel(); checkQueue(t, 80, 3) })
 }
 
+// gate lets as many pass as it was told to allow. Its zero value lets nobody pass.
+type gate struct {
+	mu      sync.Mutex
+	allowed int // those who may still pass; below zero means all
+}
+
+// pass waits until the gate lets the caller pass.
+func (g *gate) pass() {
+	for {
+		g.mu.Lock()
+		free := g.allowed != 0
+		if g.allowed > 0 {
+			g.allowed--
+		}
+		g.mu.Unlock()
+		if free {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// allow lets n pass, and waits until they have.
+func (g *gate) allow(t *testing.T, n int) {
+	t.Helper()
+	g.mu.Lock()
+	g.allowed = n
+	g.mu.Unlock()
+	for deadline := time.Now().Add(commandtest.Patience); ; time.Sleep(time.Millisecond) {
+		g.mu.Lock()
+		left := g.allowed
+		g.mu.Unlock()
+		if left == 0 {
+			return
+		} else if time.Now().After(deadline) {
+			t.Fatal("uploads that nobody makes:", left)
+		}
+	}
+}
+
+// open lets all pass from now on.
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.allowed = -1
+}
+
 // checkQueue is TestQueue for a number of replays and of NATS servers.
 func checkQueue(t *testing.T, n, servers int) {
 	program := build(t)
@@ -109,14 +156,18 @@ func checkQueue(t *testing.T, n, servers int) {
 			t.Fatal(err)
 		}
 	}
-	const slow = 5 * time.Millisecond
+	// Uploads wait for the next kill where it is due, so that all kills are made in the middle, however fast the workers are.
+	var uploads gate
 	store.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		time.Sleep(slow) // so that workers are killed in the middle
 		if r.Method == http.MethodPost || r.URL.Query().Has("uploads") || r.URL.Query().Has("partNumber") {
 			t.Error("an upload in parts:", r.Method, r.URL)
 		}
+		if r.Method == http.MethodPut {
+			uploads.pass()
+		}
 		next.ServeHTTP(w, r)
 	})
+	defer uploads.open()
 
 	nodes := startNodes(t, servers)
 	defer func() {
@@ -175,24 +226,13 @@ func checkQueue(t *testing.T, n, servers int) {
 		workers = append(workers, work())
 	}
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	over := func() int {
-		_, out, _ := run("jobs", "ls", "--format", "json")
-		count := 0
-		for line := range strings.Lines(out) {
-			var r queue.Record
-			if json.Unmarshal([]byte(line), &r) == nil && r.State.Over() {
-				count++
-			}
-		}
-		return count
-	}
 	kills, restarts, begun := 0, 0, time.Now()
 	every := 20 // kills of workers to one of NATS
 	if servers > 1 {
 		every = 12
 	}
-	for kills < max(12, n/5) && over() < len(replays)*9/10 {
-		time.Sleep(time.Duration(50+random.IntN(200)) * time.Millisecond)
+	for kills < max(12, n/5) {
+		uploads.allow(t, 1+random.IntN(64)) // all of them are fewer than the files of all replays
 		i := random.IntN(len(workers))
 		commandtest.Kill(t, workers[i])
 		kills++
@@ -204,7 +244,7 @@ func checkQueue(t *testing.T, n, servers int) {
 			node.cmd = node.start()
 		}
 	}
-	store.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) { next.ServeHTTP(w, r) })
+	uploads.open()
 	ready()
 	code, out, errs := run(append(add, "--wait")...)
 	if code != command.ExitCorrupt || !strings.Contains(out, fmt.Sprintf("%d jobs done, %d not", len(replays)-len(damaged), len(damaged))) {
@@ -219,9 +259,6 @@ func checkQueue(t *testing.T, n, servers int) {
 	last := work("--until-done")
 	if err := last.Wait(); err != nil {
 		t.Error("a worker without work:", err)
-	}
-	if kills < 8 || restarts < 1 {
-		t.Error("too few were killed for the test to mean anything")
 	}
 	t.Logf("%d jobs, %d kills of workers, %d of NATS, %v", len(replays), kills, restarts, time.Since(begun))
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,8 +122,9 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
-	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+	absent := filepath.Join(t.TempDir(), "absent")
+	t.Setenv("AWS_CONFIG_FILE", absent)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", absent)
 	_, noneErr := open(t, s.URL("p", "anonymous", ""), hasty).Stat(t.Context(), "x")
 	for _, err := range []error{statErr, listErr, noneErr} {
 		if text := fmt.Sprint(err); err == nil || strings.Contains(text, secret) || strings.Contains(text, id) || strings.Contains(text, "Signature") {
