@@ -6,20 +6,27 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
+
+// repository is the repository's folder: a test begins in its package's folder. The path of this source file would not do, as
+// programs built with -trimpath do not know it.
+var repository = func() string {
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "decoders", "decodertest")); err == nil || dir == filepath.Dir(dir) {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "."
+}()
 
 // Shared returns the path of a file or folder in ../shared, beside the repository. It skips the test when the path
 // does not exist.
 func Shared(tb testing.TB, elem ...string) string {
 	tb.Helper()
-	_, self, _, ok := runtime.Caller(0)
-	if !ok {
-		tb.Fatal("no caller information")
-	}
-	root := filepath.Dir(filepath.Dir(filepath.Dir(self)))
-	path := filepath.Join(append([]string{root, "..", "shared"}, elem...)...)
+	path := filepath.Join(append([]string{repository, "..", "shared"}, elem...)...)
 	if _, err := os.Stat(path); err != nil {
 		tb.Skipf("the corpus is not here: %v", err)
 	}
