@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/internal/nearest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -285,7 +286,7 @@ func (c *compiler) kinds(path string, names []string, all bool) (kinds []int, er
 		if k == 0 {
 			return nil, &FieldError{
 				fmt.Sprintf("%s.kinds[%d]", path, i),
-				fmt.Sprintf("unknown kind %q; the kinds are: %s", name, strings.Join(c.format.Names(), ", ")),
+				fmt.Sprintf("unknown kind %q%s; the kinds are: %s", name, nearest.Hint(name, c.format.Names()...), strings.Join(c.format.Names(), ", ")),
 			}
 		}
 		kinds = append(kinds, k)

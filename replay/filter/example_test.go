@@ -30,5 +30,5 @@ func Example() {
 	// Output:
 	// 7 true
 	// 8 false
-	// include[0].kinds[0]: unknown kind "hot"; the kinds are: hit
+	// include[0].kinds[0]: unknown kind "hot", did you mean "hit"?; the kinds are: hit
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/replayd/replayd/internal/nearest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -47,7 +48,8 @@ func (p parameters) read(query string) *fault {
 		known, ok := p[name]
 		switch {
 		case !ok:
-			return badRequest(name, "is no parameter here; these are: "+strings.Join(slices.Sorted(maps.Keys(p)), ", "))
+			all := slices.Sorted(maps.Keys(p))
+			return badRequest(name, "is no parameter here"+nearest.Hint(name, all...)+"; these are: "+strings.Join(all, ", "))
 		case len(values[name]) > 1 && !known.list:
 			return badRequest(name, "comes more than once")
 		}

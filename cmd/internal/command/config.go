@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/replayd/replayd/internal/nearest"
 	"github.com/replayd/replayd/service/access"
 )
 
@@ -29,6 +31,9 @@ func (configFile) BeforeResolve(_ *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	if err != nil {
 		return err
 	}
+	if len(c.wrong) > 0 {
+		return errors.Join(c.wrong...)
+	}
 	ctx.AddResolver(c)
 	return nil
 }
@@ -36,6 +41,8 @@ func (configFile) BeforeResolve(_ *kong.Kong, ctx *kong.Context, trace *kong.Pat
 // config holds the flags of a file.
 type config struct {
 	values map[string][]string // by flag
+	wrong  []error             // a *configError for each invalid line
+	left   []string            // flags of invalid lines
 }
 
 // configError is an invalid line of a file.
@@ -49,7 +56,7 @@ func (e *configError) Error() string {
 	return fmt.Sprintf("%s, line %d: %s", e.file, e.line, e.problem)
 }
 
-// readConfig reads a file of flags of a command. It returns a *configError for an invalid line.
+// readConfig reads a file of flags of a command.
 func readConfig(path string, command *kong.Node) (*config, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -76,14 +83,15 @@ func readConfig(path string, command *kong.Node) (*config, error) {
 		case !ok:
 			problem = "want NAME = VALUE"
 		case f == nil || slices.Contains([]string{"config", "help", "version"}, key):
-			problem = fmt.Sprintf("%s has no flag %s", command.Name, key)
+			problem = fmt.Sprintf("%s has no flag %s", command.Name, key) + nearest.Hint(key, slices.Sorted(maps.Keys(flags))...)
 		case len(c.values[key]) > 0 && !f.IsSlice():
 			problem = key + " is set twice"
 		default:
 			problem = checkValue(f, value)
 		}
 		if problem != "" {
-			return nil, &configError{path, number, problem}
+			c.wrong, c.left = append(c.wrong, &configError{path, number, problem}), append(c.left, key)
+			continue
 		}
 		c.values[key] = append(c.values[key], value)
 	}
@@ -139,21 +147,52 @@ type checkConfigCmd struct {
 	File string `arg:"" type:"existingfile" help:"The file for serve --config."`
 }
 
-// Run checks whether serve would accept the file: each line, their combination, and the files that they name.
+// Run checks whether serve would accept the file: each line, their combination, and the files that they name. It tells everything
+// that is wrong.
 func (c *checkConfigCmd) Run(ctx context.Context, con Console, p Program) error {
 	parsed := p.cli()
 	parser, err := p.parser(ctx, parsed, con)
 	if err != nil {
 		return err
 	}
-	if _, err := parser.Parse([]string{"serve", "--config", c.File}); err != nil {
-		return usageError{err}
+	serve := parser.Model.Children[slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == "serve" })]
+	read, err := readConfig(c.File, serve)
+	if err != nil {
+		return err
 	}
-	if err := parsed.Serve.checkFiles(); err != nil {
-		return usageError{err}
+	if parser, err = p.parser(ctx, parsed, con, kong.Resolvers(read)); err != nil {
+		return err
+	}
+	_, err = parser.Parse([]string{"serve"})
+	wrong := read.wrong
+	for _, err := range append(parts(err), parts(parsed.Serve.checkFiles())...) {
+		if !slices.ContainsFunc(read.left, func(flag string) bool { return strings.Contains(err.Error(), "--"+flag) }) {
+			wrong = append(wrong, fmt.Errorf("%s: %w", c.File, err))
+		}
+	}
+	if len(wrong) > 0 {
+		return usageError{errors.Join(wrong...)}
 	}
 	_, err = fmt.Fprintf(con.Out, "%s: valid\n", c.File)
 	return err
+}
+
+// parts returns the errors that were joined in err.
+func parts(err error) []error {
+	if joined, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); ok {
+		var all []error
+		for _, part := range joined.Unwrap() {
+			all = append(all, parts(part)...)
+		}
+		return all
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
 }
 
 // checkFiles reads the files that flags name.
@@ -166,8 +205,10 @@ func (c *serveCmd) checkFiles() error {
 		}
 		errs = append(errs, err)
 	}
-	_, err := c.Security.certificates()
-	errs = append(errs, err)
+	if c.Security.TLSKey != "" {
+		_, err := c.Security.certificates()
+		errs = append(errs, err)
+	}
 	for _, root := range c.Root {
 		_, dir := splitRoot(root)
 		if places, _ := c.program.places(dir); places != nil {

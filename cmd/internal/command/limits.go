@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -53,6 +54,12 @@ func (s *size) UnmarshalText(text []byte) error {
 
 // check returns an error for the first invalid limit.
 func (l *limits) check() error {
+	var errs []error
+	wrong := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
 	for _, n := range []struct {
 		flag  string
 		value int
@@ -60,25 +67,15 @@ func (l *limits) check() error {
 		{"--max-streams", l.MaxStreams}, {"--max-calls", l.MaxCalls}, {"--max-feeds", l.MaxFeeds},
 		{"--max-temporary", l.MaxTemporary}, {"--address-connections", l.AddressConnections},
 	} {
-		if n.value < 1 || n.value > math.MaxInt32 {
-			return fmt.Errorf("%s %d: must be 1 to %d", n.flag, n.value, math.MaxInt32)
-		}
+		wrong(n.value < 1 || n.value > math.MaxInt32, "%s %d: must be 1 to %d", n.flag, n.value, math.MaxInt32)
 	}
-	switch {
-	case l.MaxMemory != 0 && l.MaxMemory < leastMemory:
-		return fmt.Errorf("--max-memory %d: must be 64MiB or more", l.MaxMemory)
-	case l.TemporaryLife < 0:
-		return fmt.Errorf("--temporary-life %v: must not be negative", l.TemporaryLife)
-	case l.MaxConnections < 0:
-		return fmt.Errorf("--max-connections %d: must not be negative", l.MaxConnections)
-	case !(l.ClientShare > 0) || l.ClientShare > 1:
-		return fmt.Errorf("--client-share %v: must be above 0 and at most 1", l.ClientShare)
-	case l.SendTimeout <= 0:
-		return fmt.Errorf("--send-timeout %v: must be positive", l.SendTimeout)
-	case l.UploadTimeout <= 0:
-		return fmt.Errorf("--upload-timeout %v: must be positive", l.UploadTimeout)
-	}
-	return nil
+	wrong(l.MaxMemory != 0 && l.MaxMemory < leastMemory, "--max-memory %d: must be 64MiB or more", l.MaxMemory)
+	wrong(l.TemporaryLife < 0, "--temporary-life %v: must not be negative", l.TemporaryLife)
+	wrong(l.MaxConnections < 0, "--max-connections %d: must not be negative", l.MaxConnections)
+	wrong(!(l.ClientShare > 0) || l.ClientShare > 1, "--client-share %v: must be above 0 and at most 1", l.ClientShare)
+	wrong(l.SendTimeout <= 0, "--send-timeout %v: must be positive", l.SendTimeout)
+	wrong(l.UploadTimeout <= 0, "--upload-timeout %v: must be positive", l.UploadTimeout)
+	return errors.Join(errs...)
 }
 
 // Defaults and bounds of the limits.

@@ -27,20 +27,19 @@ type security struct {
 
 // check returns an error for flags that are missing or that do not permit listening on these addresses.
 func (s *security) check(listen ...string) error {
+	var errs []error
 	switch {
 	case (s.TLSCert == "") != (s.TLSKey == ""):
-		return errors.New("--tls-cert and --tls-key must be used together")
+		errs = append(errs, errors.New("--tls-cert and --tls-key must be used together"))
 	case s.ClientCA != "" && s.TLSCert == "":
-		return errors.New("--client-ca needs --tls-cert")
+		errs = append(errs, errors.New("--client-ca needs --tls-cert"))
 	}
 	for _, l := range listen {
 		if l != "" && !strings.HasPrefix(l, systemdPrefix) { // checkOpen checks a passed socket, whose address is unknown here
-			if err := s.checkReach(l, isLocal(l)); err != nil {
-				return err
-			}
+			errs = append(errs, s.checkReach(l, isLocal(l)))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // checkOpen returns an error if the flags do not permit listening on the address of an open listener.

@@ -60,13 +60,37 @@ type serveCmd struct {
 	Security security `embed:""`
 }
 
-// Validate rejects invalid flags, before the daemon opens anything.
+// Validate rejects invalid flags, before the daemon opens anything. The error has all of them.
 func (c *serveCmd) Validate() error {
+	errs := c.invalidPlaces()
+	wrong := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	for _, origin := range c.WebOrigin {
+		wrong(!isOrigin(origin), "--web-origin %s: want SCHEME://HOST, such as https://example.org, without a path, or *", origin)
+	}
+	wrong(len(c.WebOrigin) > 0 && c.web() == "", "--web-origin needs --web-listen")
+	wrong(c.MaxInflated < 1, "--max-inflated %d: must be 1 or more", c.MaxInflated)
+	wrong(c.MaxUpload < 1, "--max-upload %d: must be 1 or more", c.MaxUpload)
+	wrong(c.SurveyBudget < 0 || c.SurveyBudget > 1, "--survey-budget %v: must be 0 to 1", c.SurveyBudget)
+	wrong(c.DrainTimeout <= 0, "--drain-timeout %v: must be positive", c.DrainTimeout)
+	for _, flags := range c.Plugins {
+		if v, ok := flags.(interface{ Validate() error }); ok {
+			errs = append(errs, v.Validate())
+		}
+	}
+	return errors.Join(append(errs, c.Limits.check(), c.Security.check(c.Listen, c.web(), c.MetricsListen, c.DebugListen))...)
+}
+
+// invalidPlaces returns what is wrong with addresses and roots.
+func (c *serveCmd) invalidPlaces() (errs []error) {
 	for _, listen := range []struct{ flag, addr string }{
 		{"--listen", c.Listen}, {"--web-listen", c.web()}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
 	} {
 		if err := CheckListen(listen.addr); err != nil {
-			return fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err)
+			errs = append(errs, fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err))
 		}
 	}
 	for _, root := range c.Root {
@@ -74,48 +98,21 @@ func (c *serveCmd) Validate() error {
 		places, err := c.program.places(dir)
 		switch {
 		case anyURL.MatchString(root):
-			return errors.New("--root: a URL needs an alias: ALIAS=URL") // without the URL, which may have secrets
+			errs = append(errs, errors.New("--root: a URL needs an alias: ALIAS=URL")) // without the URL, which may have secrets
 		case err != nil:
-			return fmt.Errorf("--root %s: %w", alias, err)
+			errs = append(errs, fmt.Errorf("--root %s: %w", alias, err))
 		case places != nil:
 			if err := places.Check(dir); err != nil {
-				return fmt.Errorf("--root %s: %w", alias, err)
+				errs = append(errs, fmt.Errorf("--root %s: %w", alias, err))
 			}
 		case dir == "":
-			return fmt.Errorf("--root %s: the directory is missing", root)
+			errs = append(errs, fmt.Errorf("--root %s: the directory is missing", root))
 		}
 	}
 	if err := c.parseLineages(); err != nil {
-		return fmt.Errorf("--lineage: %w", err)
+		errs = append(errs, fmt.Errorf("--lineage: %w", err))
 	}
-	for _, origin := range c.WebOrigin {
-		if !isOrigin(origin) {
-			return fmt.Errorf("--web-origin %s: want SCHEME://HOST, such as https://example.org, without a path, or *", origin)
-		}
-	}
-	switch {
-	case len(c.WebOrigin) > 0 && c.web() == "":
-		return errors.New("--web-origin needs --web-listen")
-	case c.MaxInflated < 1:
-		return fmt.Errorf("--max-inflated %d: must be 1 or more", c.MaxInflated)
-	case c.MaxUpload < 1:
-		return fmt.Errorf("--max-upload %d: must be 1 or more", c.MaxUpload)
-	case c.SurveyBudget < 0 || c.SurveyBudget > 1:
-		return fmt.Errorf("--survey-budget %v: must be 0 to 1", c.SurveyBudget)
-	case c.DrainTimeout <= 0:
-		return fmt.Errorf("--drain-timeout %v: must be positive", c.DrainTimeout)
-	}
-	for _, flags := range c.Plugins {
-		if v, ok := flags.(interface{ Validate() error }); ok {
-			if err := v.Validate(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := c.Limits.check(); err != nil {
-		return err
-	}
-	return c.Security.check(c.Listen, c.web(), c.MetricsListen, c.DebugListen)
+	return errs
 }
 
 // web returns the value of --web-listen. It is empty for none and where the flag is not set.
