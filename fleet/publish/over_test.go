@@ -1,8 +1,10 @@
 package publish
 
 import (
+	"errors"
 	"testing"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -32,6 +34,18 @@ func TestOver(t *testing.T) {
 		r := &replay{at: test.last}
 		if got := r.over(&replaydv1.Replay{State: test.state, SizeBytes: test.size}); got != test.want {
 			t.Errorf("after %q %s of %d bytes, a %v file of %d bytes: over %v", test.last.kind, test.last.reason, test.last.size, test.state, test.size, got)
+		}
+	}
+}
+
+// TestStartOfAnother: a stream that begins with another replay than the one whose place was looked up is not published under its subject.
+func TestStartOfAnother(t *testing.T) {
+	for identity, want := range map[string]error{"a": nil, "b": errAgain} {
+		s := &session{replay: &replay{identity: "a", at: place{cursor: []byte{1}}}} // the start is there already
+		start := &replaydv1.StreamStart{Replay: &replaydv1.Replay{Identity: identity}}
+		r := client.Response{Message: &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{Start: start}}}
+		if err := s.response(t.Context(), r); !errors.Is(err, want) {
+			t.Errorf("a stream of %s: %v, want %v", identity, err, want)
 		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
@@ -86,6 +88,19 @@ func TestReaders(t *testing.T) {
 		_, _ = second.Close(), second.Close()
 		if released != 1 {
 			t.Errorf("%s: released %d times", what, released)
+		}
+	}
+}
+
+// TestNothingStays: a replay that is removed leaves nothing that lasts as long as it could have.
+func TestNothingStays(t *testing.T) {
+	s := temporary.New()
+	s.Keep("me", spooled(t, []byte("DATA replay")), time.Hour, func() {})
+	s.Close()
+	store := weak.Make(s)
+	for deadline := time.Now().Add(time.Minute); store.Value() != nil; time.Sleep(time.Millisecond) {
+		if runtime.GC(); time.Now().After(deadline) {
+			t.Fatal("a timer holds the store")
 		}
 	}
 }

@@ -1,0 +1,135 @@
+package stream_test
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/service/admission"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/streamtest"
+)
+
+// growing is a file in memory, and the follower of it.
+type growing struct {
+	changed chan struct{}
+
+	mu   sync.Mutex
+	data []byte
+}
+
+func (g *growing) Changed() <-chan struct{}    { return g.changed }
+func (*growing) Standing() stream.Standing     { return stream.Standing{} }
+func (g *growing) present() (data []byte)      { g.mu.Lock(); defer g.mu.Unlock(); return g.data }
+func (g *growing) Look() (size int64, _ error) { return int64(len(g.present())), nil }
+
+// ReadAt implements io.ReaderAt.
+func (g *growing) ReadAt(p []byte, offset int64) (n int, err error) {
+	if data := g.present(); offset < int64(len(data)) {
+		n = copy(p, data[offset:])
+	}
+	if n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (g *growing) append(b []byte) {
+	g.mu.Lock()
+	g.data = append(g.data, b...)
+	g.mu.Unlock()
+	g.changed <- struct{}{}
+}
+
+// follow is the configuration of a stream that follows a file. wrap wraps its reader.
+func follow(g *growing, wrap func(codec.Reader) codec.Reader) stream.Config {
+	c := config(nil)
+	c.Replay.Live, c.Replay.Follower = true, g
+	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
+		r, err := teehistorian.Codec.Open(source.Input{At: g}, o)
+		return wrap(r), err
+	})
+	return c
+}
+
+// TestNoTurnsWhenCaughtUp: a stream that has caught up sends what is new while others have all turns.
+func TestNoTurnsWhenCaughtUp(t *testing.T) {
+	data := recording(t, 1<<15)
+	half := len(data) / 2
+	synctest.Test(t, func(t *testing.T) {
+		g := &growing{changed: make(chan struct{}), data: data[:half:half]}
+		c := follow(g, func(r codec.Reader) codec.Reader { return r })
+		c.Turns = admission.NewTurns(1)
+		var batches, caughtUp atomic.Int32
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			_ = stream.Run(ctx, c, func(f *frame.Frame) error {
+				defer f.Free()
+				if r := f.Response(); r == nil {
+					batches.Add(1)
+				} else if r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
+					caughtUp.Add(1)
+				}
+				return nil
+			})
+		}()
+		if synctest.Wait(); caughtUp.Load() != 1 {
+			t.Fatal("it has not caught up")
+		}
+		before := batches.Load()
+		turn, began := c.Turns.Take(nil, nil, "another"), time.Now()
+		defer c.Turns.Give(turn)
+		g.append(data[half : len(data)-1])
+		if synctest.Wait(); batches.Load() == before || time.Since(began) > 0 {
+			t.Errorf("%d batches and then %d, after %v", before, batches.Load(), time.Since(began))
+		}
+	})
+}
+
+// pusher is a reader that lets a test push.
+type pusher struct {
+	watched
+
+	offered chan func() bool
+}
+
+func (p *pusher) Push(_ time.Duration, push func() bool) bool { p.offered <- push; return true }
+func (p *pusher) Recall()                                     {}
+
+// TestPushNotBehindUnwritten: nothing is read or sent by a push while the network has not written what was sent before.
+func TestPushNotBehindUnwritten(t *testing.T) {
+	data := recording(t, 0)
+	g := &growing{data: data[:len(data)-1]}
+	fills, offered := 0, make(chan func() bool, 1)
+	var unwritten []*frame.Frame
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = stream.Run(ctx, follow(g, func(r codec.Reader) codec.Reader {
+			return &pusher{watched{r, func() { fills++ }}, offered}
+		}), func(f *frame.Frame) error { unwritten = append(unwritten, f); return nil })
+	}()
+	push := <-offered // now the stream waits
+	if before := fills; push() || fills > before {
+		t.Errorf("it may be called again, after %d reads", fills-before)
+	}
+	for _, f := range unwritten {
+		f.Free()
+	}
+	if before := fills; !push() || fills != before+1 {
+		t.Errorf("with everything written it may not be called again, after %d reads", fills-before)
+	}
+	cancel()
+	<-done
+}
