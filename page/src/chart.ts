@@ -1,6 +1,6 @@
 // Line charts over the time of a game.
 
-import { h } from "./dom.js";
+import { h, timeText } from "./dom.js";
 import type { Chart } from "./format.js";
 import type { Game } from "./game.js";
 import { theme } from "./theme.js";
@@ -13,17 +13,36 @@ export function shortNumber(value: number): string {
 /** Charts of values of the players. One chart is shown at a time. */
 export class Charts {
   readonly element: HTMLElement;
-  private readonly canvas = h("canvas", { class: "chart", role: "img", onpointerdown: (event: PointerEvent) => this.go(event) });
+  private readonly canvas = h("canvas", { class: "chart", role: "img", onpointerdown: (event: PointerEvent) => this.go(event), onpointermove: (event: PointerEvent) => this.hover(event) });
+  private readonly tip = h("div", { class: "tip chart-tip", "aria-hidden": "true" });
   private readonly choice: HTMLSelectElement;
   private drawn = "";
+  /** The value at the upper edge. */
+  private most = 10;
 
   constructor(private readonly game: Game, charts: readonly Chart[], private readonly seek: (tick: number) => void) {
     this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...charts.map(({ name, title }) => h("option", { value: name }, title)));
-    this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas);
+    this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas, this.tip);
   }
 
   private go(event: PointerEvent): void {
     this.seek(Math.round((event.offsetX / this.canvas.clientWidth) * this.game.last));
+  }
+
+  /** Says which line is under the cursor, and its value there. */
+  private hover({ offsetX, offsetY }: PointerEvent): void {
+    const { game, canvas } = this;
+    const tick = (offsetX / canvas.clientWidth) * game.last;
+    const near = [...game.told.charts.get(this.choice.value) ?? []].map(([id, line]) => ({ id, value: line.at(tick) ?? NaN }))
+      .sort((a, b) => Math.abs(this.yOf(a.value) - offsetY) - Math.abs(this.yOf(b.value) - offsetY))[0];
+    this.tip.textContent = !near || Number.isNaN(near.value) ? "" : `${timeText(tick / game.ticksPerSecond)} · ${game.format.person(game.world, near.id, game.tick).name} ${Math.round(near.value)}`;
+    this.tip.style.left = `${Math.min(Math.max(offsetX, 90), canvas.clientWidth - 70)}px`;
+  }
+
+  /** How far from the canvas' upper edge a value is drawn, in CSS pixels. */
+  private yOf(value: number): number {
+    const bottom = this.canvas.clientHeight - 4;
+    return bottom - (Math.max(0, value) / this.most) * (bottom - 14);
   }
 
   /** Draws the chart if it has changed. */
@@ -43,10 +62,10 @@ export class Charts {
     Object.assign(canvas, { width: width * ratio, height: height * ratio });
     const c = canvas.getContext("2d")!;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    let most = 10;
-    for (const { values } of lines.values()) for (const value of values) most = Math.max(most, value);
-    const bottom = height - 4;
-    const yOf = (value: number) => bottom - (Math.max(0, value) / most) * (bottom - 14);
+    this.most = 10;
+    for (const { values } of lines.values()) for (const value of values) this.most = Math.max(this.most, value);
+    const { most } = this;
+    const yOf = (value: number) => this.yOf(value);
     c.font = "11px system-ui, sans-serif";
     for (const part of [0.5, 1]) {
       c.fillStyle = t.grid;

@@ -80,6 +80,8 @@ interface Building {
   x: number;
   y: number;
   large: boolean;
+  /** Its name, or that of its kind. */
+  name: string;
   /** Health from 0 to 1. */
   lives: Steps<number>;
 }
@@ -173,6 +175,7 @@ export class DemWorld implements World {
         if (kind.value.$typeName === "replayd.dem.v1.Damage") this.hurt(kind.value, tick);
         return;
       case "fault":
+        if (!this.fault) this.news.push({ tick, kind: "fault", client: -1, text: `Some of the demo cannot be decoded: ${kind.value.detail}` });
         this.fault ||= kind.value.detail;
     }
   }
@@ -403,7 +406,7 @@ export class DemWorld implements World {
     if (!building) {
       if (!at) return;
       const place = { x: at[0], y: -at[1] };
-      building = { ...place, team: 0, large: /Fort|Tier3/.test(entity.className), lives: new Steps() };
+      building = { ...place, team: 0, large: /Fort|Tier3/.test(entity.className), name: entity.name || entity.className, lives: new Steps() };
       this.seen = stretch(this.seen, place);
       this.buildings.set(entity, building);
     }

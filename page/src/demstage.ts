@@ -2,7 +2,7 @@
 
 import type { DemWorld, Player } from "./dem.js";
 import { words } from "./draft.js";
-import { type Area, Minimap, type Spot, stretch } from "./minimap.js";
+import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
 import { type Place, placeBetween } from "./steps.js";
 import { theme } from "./theme.js";
 
@@ -41,6 +41,18 @@ export class DemStage extends Minimap<DemWorld> {
       if (place) spots.push({ id: player.id, ...place });
     }
     return spots.sort((a, b) => Number(this.alive(a.id)) - Number(this.alive(b.id)) || a.id - b.id); // draw the living over the dead
+  }
+
+  protected things(): Thing[] {
+    const { world, tick } = this.game;
+    const buildings = [...world.buildings.values()].filter(({ lives }) => lives.at(tick) !== undefined).map(({ x, y, name, lives }): Thing => ({
+      x, y, is: () => `${words(name)} · ${lives.at(tick) ? `${Math.round(lives.at(tick)! * 100)} % of its health` : "destroyed"}`,
+    }));
+    return [...buildings, ...this.spots().map(({ id, x, y }): Thing => ({ x, y, is: () => {
+      const { heroes, levels, lives } = world.players.get(id)!;
+      const [hero, level, life] = [heroes.at(tick), levels.at(tick), lives.at(tick)];
+      return [world.nameOf(id, tick), hero && words(hero), level && `level ${level}`, life && (life.alive ? `${life.now} of ${life.most} health` : "dead")].filter(Boolean).join(" · ");
+    } }))];
   }
 
   private alive(id: number): boolean {

@@ -13,7 +13,30 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   append(element, children);
+  if (element instanceof HTMLButtonElement) element.title ||= element.getAttribute("aria-label") ?? "";
   return element;
+}
+
+/** Says what a button does, where it is read out and under the cursor. */
+export function rename(button: HTMLButtonElement, name: string): void {
+  button.setAttribute("aria-label", name);
+  button.title = name;
+}
+
+/** Keeps a list at its end until the viewer scrolls up in it. Returns what shows the end, unless the viewer is elsewhere; again means that it is shown anyway. */
+export function keepAtEnd(list: HTMLElement): (again?: boolean) => void {
+  let away = false;
+  let moved = -Infinity; // when the viewer last did what may scroll: what the list itself does is no wish to be elsewhere
+  for (const type of ["wheel", "touchmove", "keydown", "pointerdown"]) list.addEventListener(type, () => (moved = performance.now()), { passive: true });
+  list.addEventListener("scroll", () => {
+    if (performance.now() - moved < 1000) away = list.scrollTop + list.clientHeight < list.scrollHeight - 30;
+  }, { passive: true });
+  const show = (again = false) => {
+    away &&= !again;
+    if (!away) list.scrollTop = list.scrollHeight;
+  };
+  new ResizeObserver(() => show()).observe(list);
+  return show;
 }
 
 /** Replaces the children of an element. */

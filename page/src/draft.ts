@@ -30,7 +30,7 @@ export const bare = (name: string) => name.replace(/^(CDOTA_Unit_Hero_|npc_dota_
 
 /** Names such as "npc_dota_badguys_tower1_mid" and "DragonKnight" as readable words. */
 export function words(name: string): string {
-  const text = name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_|npc_dota_|item_|modifier_)/, "").replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
+  const text = name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_|npc_dota_|item_|modifier_|C(DOTA_Base)?NPC_)/, "").replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
   return text.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()).replace("Goodguys", "Radiant").replace("Badguys", "Dire");
 }
 

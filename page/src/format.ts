@@ -6,7 +6,7 @@ import type { Game } from "./game.js";
 import type { Stage } from "./stage.js";
 
 /** The kinds of news. Marks of later kinds are drawn over earlier ones. News of the kind "build" have no marks. */
-export const newsKinds = ["chat", "join", "leave", "team", "command", "draft", "round", "death", "save", "goal", "finish", "build"] as const;
+export const newsKinds = ["fault", "chat", "join", "leave", "team", "command", "draft", "round", "death", "save", "goal", "finish", "build"] as const;
 
 /** A message about the game for the viewer. */
 export interface News {

@@ -22,7 +22,7 @@ class MapScene extends Scene {
   /** The layers that are not shown, and whether the physics, entities and links are. */
   readonly hidden = new Set<number>();
   physics = true;
-  things = true;
+  withEntities = true;
   links = true;
   /** The link under the cursor. */
   marked: Link | undefined;
@@ -48,7 +48,7 @@ class MapScene extends Scene {
       c.globalAlpha = 1;
     }
     if (this.links) for (const link of data.links) this.link(c, ratio, link);
-    if (this.things) this.entities(c, ratio);
+    if (this.withEntities) this.entities(c, ratio);
   }
 
   private link(c: CanvasRenderingContext2D, ratio: number, link: Link): void {
@@ -179,7 +179,7 @@ function tree(scene: MapScene, map: MapData): HTMLElement[] {
   const missing = (layer: Layer) => layer.image?.external ? `${layer.image.name} is not in the file` : layer.image ? layer.what : layer.cells ? "no image" : layer.what;
   const physics = [
     box("Physics", map.layers.filter(({ kind }) => kind > LayerKind.TILES && kind < LayerKind.QUADS).map(({ what }) => what).join(", "), scene.physics, (on) => (scene.physics = on), !map.physics),
-    box("Entities", String(map.entities.length), scene.things, (on) => (scene.things = on), map.entities.length === 0),
+    box("Entities", String(map.entities.length), scene.withEntities, (on) => (scene.withEntities = on), map.entities.length === 0),
     box("Teleporters and switches", String(map.links.length), scene.links, (on) => (scene.links = on), map.links.length === 0),
   ];
   const groups = [...new Set(map.layers.map(({ group }) => group))].map((index) => {

@@ -1,7 +1,7 @@
 // A map that shows only its edges and the positions of players, for Source 2 demos and StarCraft II.
 
 import type { World } from "./format.js";
-import { type Camera, type Spot, Stage } from "./stage.js";
+import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import { Steps, type Place } from "./steps.js";
 import { theme } from "./theme.js";
 
@@ -101,4 +101,4 @@ export abstract class Minimap<W extends World> extends Stage<W> {
   }
 }
 
-export type { Spot };
+export type { Spot, Thing };

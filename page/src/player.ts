@@ -4,7 +4,7 @@ import { Format, type Replay } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { Charts } from "./chart.js";
 import { dem } from "./dem.js";
-import { baseOf, fill, h, icon, timeText, update } from "./dom.js";
+import { baseOf, fill, h, icon, keepAtEnd, rename, timeText, update } from "./dom.js";
 import type { Choice } from "./draft.js";
 import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
@@ -13,10 +13,20 @@ import { facts, Inspector } from "./inspector.js";
 import { report } from "./report.js";
 import { sc2 } from "./sc2.js";
 import type { Stage } from "./stage.js";
+import { type Tab, Tabs } from "./tabs.js";
 import { tees } from "./tees.js";
 import { Timeline } from "./timeline.js";
 
 const speeds = [0.25, 0.5, 1, 2, 4, 8, 16, 32];
+
+/** For how many players at most what they built is shown side by side. With more, the viewer chooses one. */
+const sideBySide = 2;
+
+/** What the keys do. */
+const keyNames = [
+  ["Space, k", "Play and pause"], [", and .", "One tick back and on"], ["← and →", "Five seconds back and on"], ["Home and End", "To the beginning and the end"],
+  ["< and >", "Slower and faster"], ["l", "To what happens now, of a live game"], ["+, - and 0", "Closer, farther, everybody"], ["i", "The inspector"], ["?", "This list"],
+] as const;
 
 /** The bar at the top of every view of a replay. */
 export function bar(replay: Replay, ...more: (HTMLElement | false)[]): HTMLElement {
@@ -68,6 +78,33 @@ export function steer(canvas: HTMLCanvasElement, scene: Stage, picked: (id: numb
   }, { passive: false });
 }
 
+/** Says what is under the cursor, or was tapped, as long as draw is called. */
+function pointing(canvas: HTMLCanvasElement, scene: Stage): { element: HTMLElement; draw: () => void } {
+  const element = h("div", { class: "what", "aria-hidden": "true", hidden: true });
+  let at: { x: number; y: number } | undefined;
+  const point = ({ offsetX: x, offsetY: y, buttons, pointerType }: PointerEvent) => (at = buttons && pointerType !== "touch" ? undefined : { x, y });
+  const draw = () => {
+    const what = at && scene.what(at.x, at.y);
+    element.hidden = !what;
+    if (!what) return;
+    if (element.textContent !== what.text) element.textContent = what.text;
+    const half = element.offsetWidth / 2 + 6;
+    element.style.left = `${Math.min(Math.max(what.x, half), canvas.clientWidth - half)}px`;
+    element.style.top = `${Math.max(what.y, element.offsetHeight + 20)}px`;
+  };
+  for (const type of ["pointermove", "pointerdown", "pointerup"] as const) canvas.addEventListener(type, (event) => { point(event); draw(); });
+  canvas.addEventListener("pointerleave", ({ pointerType }) => (at = pointerType === "touch" ? at : undefined)); // what was tapped stays
+  return { element, draw };
+}
+
+/** What the browser keeps of a game in its history, so that back and a reload lead to where it was. */
+interface Kept {
+  tick?: number;
+  playing?: boolean;
+  live?: boolean;
+  speed?: number;
+}
+
 /** Shows a replay of the daemon. */
 export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
   switch (replay.format) {
@@ -102,15 +139,22 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
 
   const canvas = h("canvas", { class: "scene", role: "img", "aria-label": "The game", tabIndex: 0 });
   const scene = format.stage(canvas, game);
-  const go = (tick: number) => { game.seek(tick); scene.reset(); address(); };
+  const go = (tick: number) => { game.seek(tick); scene.reset(); address(); feedEnd(true); buildsEnd(true); };
   const timeline = new Timeline(game as unknown as Game, go);
   const charts = new Charts(game as unknown as Game, format.charts, go);
   const inspector = new Inspector(replay, signal, () => game.tick);
   const notice = h("p", { class: "notice", role: "status", hidden: true });
   const players = h("ul", { class: "players" });
   const feed = h("ol", { class: "feed", tabIndex: 0, "aria-label": "What happened" });
+  const feedEnd = keepAtEnd(feed);
   const builds = h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "What was built" });
-  const draft = h("section", { class: "drafted", hidden: true });
+  const buildsEnd = keepAtEnd(builds);
+  const whose = h("select", { "aria-label": "Whose build order", hidden: true, onchange: () => { built = ""; lists(); } });
+  const draft = h("section", { class: "news drafted" });
+  const listed: Tab[] = [["What happened", h("section", { class: "news" }, feed)]];
+  if (format.builds) listed.push(["Build order", h("section", { class: "news" }, whose, builds)]);
+  if (format.draft) listed.push(["Draft", draft]);
+  const tabs = new Tabs("What is listed", listed);
   const clock = h("span", { class: "clock" });
   const play = h("button", { type: "button", class: "round", onclick: () => toggle() });
   const live = h("button", { type: "button", class: "pill", hidden: true, title: "Go to what happens now (L)", onclick: () => game.goLive() });
@@ -126,6 +170,11 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     label.textContent = "Copied";
     setTimeout(() => (label.textContent = "Link"), 1500);
   } }, icon("link"), h("span", {}, "Link"));
+  const pointed = pointing(canvas, scene as Stage);
+  const help = h("dialog", { class: "help", "aria-label": "Keys" }, h("h2", {}, "Keys"),
+    h("dl", {}, ...keyNames.flatMap(([key, what]) => [h("dt", {}, key), h("dd", {}, what)])),
+    h("form", { method: "dialog" }, h("button", { class: "open" }, "Close")));
+  const keysButton = h("button", { type: "button", "aria-label": "Keys (?)", onclick: () => help.showModal() }, "?");
   inspector.element.id = "inspector";
   inspector.element.hidden = true;
   charts.element.hidden = true;
@@ -140,14 +189,12 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     fill(app, h("main", { class: `overlay overlay-${overlay}` }, h("h1", { class: "hidden" }, title), overlay === "feed" ? feed : players));
   } else {
     fill(app, h("main", { class: format.charts.length > 0 ? "player wide" : "player" },
-      bar(replay, live, share, inspect),
-      h("div", { class: "stage" }, canvas, notice, tools),
+      bar(replay, live, share, inspect, keysButton),
+      h("div", { class: "stage" }, canvas, notice, pointed.element, tools),
       h("aside", { class: "side", "aria-label": "Players and events" },
         h("section", { class: "people" }, heads, players),
         format.charts.length > 0 && charts.element,
-        format.draft && draft,
-        format.builds && h("section", { class: "built" }, h("h2", {}, "Build order"), builds),
-        h("section", { class: "news" }, h("h2", {}, "What happened"), feed),
+        tabs.element, ...listed.map(([, section]) => section),
         ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)),
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay)),
       h("footer", { class: "transport" },
@@ -157,7 +204,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
           play,
           h("button", { type: "button", "aria-label": "One tick on (.)", onclick: () => step(1) }, icon("stepOn")),
           clock, speed)),
-      inspector.element));
+      inspector.element, help));
     steer(canvas, scene, (id) => id !== undefined && follow(scene.followed === id ? undefined : id));
   }
 
@@ -183,7 +230,8 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   };
   const follow = (id: number | undefined) => {
     scene.follow(id);
-    told = "";
+    told = built = "";
+    if (id !== undefined) whose.value = String(id);
     address();
   };
   const all = () => {
@@ -197,14 +245,19 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     url.searchParams.delete("player");
     if (!game.live) url.searchParams.set("tick", String(Math.floor(game.tick)));
     if (scene.followed !== undefined) url.searchParams.set("player", String(scene.followed));
-    history.replaceState(null, "", url);
+    keep(url);
+  };
+  /** Records where the game is in the browser's history. */
+  const keep = (url: URL | string = location.href) => {
+    const { playing, live, speed } = game;
+    if (!overlay) history.replaceState({ tick: Math.floor(game.tick), playing, live, speed } satisfies Kept, "", url);
   };
 
   const keys: Record<string, () => void> = {
     " ": toggle, k: toggle, l: () => game.grows && game.goLive(), i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
     ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => { game.seek(0); address(); }, End: () => { game.seek(game.last); address(); },
     "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
-    "<": () => faster(-1), ">": () => faster(1),
+    "<": () => faster(-1), ">": () => faster(1), "?": () => help.showModal(),
   };
   const faster = (by: number) => {
     const index = speeds.indexOf(game.speed) + by;
@@ -215,7 +268,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   };
   addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
-    if (event.metaKey || event.ctrlKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+    if (event.metaKey || event.ctrlKey || event.altKey || help.open || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
     if (event.key === " " && /^(BUTTON|SUMMARY|A)$/.test(target.tagName)) return;
     const action = keys[event.key];
     if (!action) return;
@@ -245,34 +298,36 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     }
     const all = game.newsUntil(tick);
     const past = all.filter(({ kind }) => kind !== "build").slice(-60);
-    const latest = `${past.length},${past.at(-1)?.tick},${past[0]?.tick},${game.world.from},${game.told.covered < tick},${people.map(({ name }) => name).join()}`;
+    const latest = `${all.length},${past.length},${past.at(-1)?.tick},${past[0]?.tick},${game.world.from},${game.told.covered < tick},${people.map(({ name }) => name).join()}`;
     const shown = overlay ? past.filter((news) => news.tick > tick - overlaid.seconds * game.ticksPerSecond).slice(-overlaid.most) : past;
     if (overlay ? String(shown.map((news) => news.tick)) !== newest : latest !== newest) {
       newest = overlay ? String(shown.map((news) => news.tick)) : latest;
-      const stay = feed.scrollTop + feed.clientHeight < feed.scrollHeight - 30;
       update(feed, ...keyed(shown.map((news) => [`${news.tick} ${news.kind} ${news.client} ${news.text}`, entry(news)])));
-      if (!stay) feed.scrollTop = feed.scrollHeight;
+      feedEnd();
     }
     if (format.draft && !overlay) drafts(format.draft(game.told.marks));
     if (!format.builds || overlay) return;
     const begun = (news: News) => news.began ?? news.tick;
     const orders = all.filter(({ kind }) => kind === "build").sort((a, b) => begun(a) - begun(b));
-    if (String(orders.length) === built) return;
-    built = String(orders.length);
-    const stay = builds.scrollTop + builds.clientHeight < builds.scrollHeight - 30;
-    update(builds, ...keyed(people.map(({ id, name, colour }) => [String(id), h("div", { class: "order" }, h("h3", {}, dot(colour), name),
+    const ids = people.map(({ id }) => String(id));
+    if (`${orders.length} ${ids}` === built) return;
+    built = `${orders.length} ${ids}`;
+    whose.hidden = people.length <= sideBySide;
+    const chosen = ids.includes(whose.value) ? whose.value : ids[0];
+    fill(whose, ...people.map(({ id, name }) => h("option", { value: String(id), selected: String(id) === chosen }, name)));
+    update(builds, ...keyed(people.filter(({ id }) => whose.hidden || String(id) === chosen).map(({ id, name, colour }) => [String(id), h("div", { class: "order" }, h("h3", {}, dot(colour), name),
       h("ol", {}, ...keyed(grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => [`${begun(news)} ${news.text}`, h("li", {},
         h("button", { type: "button", class: "when", onclick: () => go(begun(news)) }, timeText(begun(news) / game.ticksPerSecond)),
         h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text))]))))])));
-    if (!stay) builds.scrollTop = builds.scrollHeight;
+    buildsEnd();
   };
   const drafts = (choices: Choice[]) => {
     const state = JSON.stringify(choices);
     if (state === drafted) return;
     drafted = state;
-    draft.hidden = choices.length === 0;
+    tabs.show(draft, choices.length > 0);
     const teams = [...new Set(choices.map(({ team }) => team))].sort((a, b) => (a || 9) - (b || 9)); // those whose side is not known come last
-    fill(draft, h("h2", {}, "Draft"), h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "Bans and picks" }, ...teams.map((team) => {
+    fill(draft, h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "Bans and picks" }, ...teams.map((team) => {
       const side = format.sideOf?.(team);
       return h("div", { class: "order" }, side && h("h3", {}, dot(side.colour), side.name),
         h("ol", {}, ...choices.filter((one) => one.team === team).map(({ hero, pick, tick }) => h("li", {},
@@ -307,6 +362,12 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
       h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));
   };
 
+  /** Why nothing is to be seen, in one sentence: what could not be decoded, if the replay told it. */
+  const missing = () => {
+    const why = format.missing?.(game.world, Math.floor(game.tick));
+    return why && (game.told.marks.find(({ kind }) => kind === "fault")?.text || why) || "";
+  };
+
   let shownPlaying: boolean | undefined;
   const controls = () => {
     const own = format.clock?.(game.world, game.tick);
@@ -315,7 +376,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     if (shownPlaying !== game.playing) {
       shownPlaying = game.playing;
       fill(play, icon(game.playing ? "pause" : "play"));
-      play.setAttribute("aria-label", game.playing ? "Pause (space)" : "Play (space)");
+      rename(play, game.playing ? "Pause (space)" : "Play (space)");
     }
     live.hidden = !game.grows;
     live.classList.toggle("on-air", game.live);
@@ -324,7 +385,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const problem = game.failure ? `The game cannot be read: ${game.failure instanceof Error ? game.failure.message : String(game.failure)}`
       : !game.connected && game.reconnects > 0 ? "The daemon is away. Waiting for it …"
       : !game.ready ? "Loading …"
-      : format.missing?.(game.world, Math.floor(game.tick)) ?? "";
+      : missing();
     if (notice.textContent !== problem) notice.textContent = problem;
     notice.hidden = !problem;
   };
@@ -332,6 +393,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const watched = overlay ? app.querySelector<HTMLElement>("main")! : canvas; // it says what is shown
   let before = performance.now();
   let nextLists = 0;
+  let nextKept = before + 1000;
   let wasReady = false;
   let surveyed = false;
   const frame = (now: number) => {
@@ -342,6 +404,10 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     // The lists cost more than a picture does, so they are drawn less often, but at once when the replay is ready.
     const lazy = now >= nextLists || game.ready !== wasReady;
     if (!overlay) scene.draw(passed); // first, because it asks for its size, for which the lists would have to be laid out
+    if (game.playing && now >= nextKept) {
+      nextKept = now + 1000;
+      keep();
+    }
     if (lazy) {
       nextLists = now + 150;
       wasReady = game.ready;
@@ -353,6 +419,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         timeline.tell();
         controls();
         charts.draw();
+        pointed.draw();
       }
       inspector.update();
     }
@@ -367,17 +434,22 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     requestAnimationFrame(frame);
   };
 
-  const tick = asked.get("tick");
+  const kept = overlay ? {} : (history.state ?? {}) as Kept;
+  const tick = kept.live ? null : kept.tick ?? asked.get("tick");
   const one = asked.get("player");
   if (one !== null && Number.isInteger(Number(one))) scene.follow(Number(one));
   if (tick !== null && Number.isFinite(Number(tick))) {
     game.last = Math.max(game.last, Number(tick));
     game.seek(Number(tick));
+    game.playing = kept.playing ?? false;
   } else if (replay.state === ReplayState.GROWING) game.goLive();
   else {
     game.seek(0);
     game.playing = overlay !== undefined || !matchMedia("(prefers-reduced-motion: reduce)").matches;
   }
+  game.speed = kept.live ? 1 : kept.speed ?? 1;
+  speed.value = String(game.speed);
+  addEventListener("pagehide", () => keep(), { signal });
   signal.addEventListener("abort", () => game.close());
   requestAnimationFrame(frame);
 }

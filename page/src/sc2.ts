@@ -4,7 +4,7 @@
 import type { Batch, Event, Kind, Replay } from "@replayd/client";
 import { type PlayerInfo, type PlayerRef, Result, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
 import type { Format, News, Person, Sample, World } from "./format.js";
-import { type Area, Minimap, type Spot, stretch } from "./minimap.js";
+import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
@@ -200,7 +200,7 @@ const nameOf = (event: Event) => refOf(event)?.name ?? "";
 const fade = 24;
 
 class SC2Stage extends Minimap<SC2World> {
-  constructor(canvas: HTMLCanvasElement, game: ConstructorParameters<typeof Minimap<SC2World>>[1], private readonly colours: (id: number) => string) {
+  constructor(canvas: HTMLCanvasElement, game: ConstructorParameters<typeof Minimap<SC2World>>[1], private readonly colours: (id: number) => string, private readonly owners: ReadonlyMap<number, string>) {
     super(canvas, game);
   }
 
@@ -215,15 +215,28 @@ class SC2Stage extends Minimap<SC2World> {
     return [];
   }
 
-  protected paint(c: CanvasRenderingContext2D, _: Spot[], ratio: number): void {
+  /** What is drawn at the clock's tick: structures first, and armies last, over the others. */
+  private here(): Track[] {
     const { world, tick } = this.game;
+    const order = (track: Track) => ({ [UnitClass.UNSPECIFIED]: 0, [UnitClass.STRUCTURE]: 1, [UnitClass.WORKER]: 2, [UnitClass.ARMY]: 3 })[track.kinds.at(tick)?.kind ?? 0] ?? 0;
+    return world.tracks.filter(({ born, died }) => born <= tick && died + fade > tick).map((track) => ({ track, rank: order(track) })).sort((a, b) => a.rank - b.rank).map(({ track }) => track);
+  }
+
+  protected things(): Thing[] {
+    const { tick } = this.game;
+    return this.here().filter(({ died, places }) => died > tick && places.at(tick)).map((track) => ({ ...track.places.at(tick)!, is: () => {
+      const owner = track.owners.at(tick) ?? 0;
+      return [words(track.kinds.at(tick)?.name ?? "") || "unit", owner > 0 && (this.owners.get(owner) ?? `player ${owner}`), track.done > tick && "under construction"].filter(Boolean).join(" · ");
+    } }));
+  }
+
+  protected paint(c: CanvasRenderingContext2D, _: Spot[], ratio: number): void {
+    const { tick } = this.game;
     const t = theme();
     this.ground(c, ratio);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const zoom = Math.max(1, Math.sqrt(this.camera.scale / 4));
-    const order = (track: Track) => ({ [UnitClass.UNSPECIFIED]: 0, [UnitClass.STRUCTURE]: 1, [UnitClass.WORKER]: 2, [UnitClass.ARMY]: 3 })[track.kinds.at(tick)?.kind ?? 0] ?? 0;
-    const here = world.tracks.filter(({ born, died }) => born <= tick && died + fade > tick).map((track) => ({ track, rank: order(track) })).sort((a, b) => a.rank - b.rank);
-    for (const { track } of here) {
+    for (const track of this.here()) {
       const at: Place = track.places.at(tick);
       const owner = track.owners.at(tick) ?? 0;
       const { kind } = track.kinds.at(tick) ?? { kind: UnitClass.UNSPECIFIED };
@@ -282,7 +295,7 @@ export function sc2(replay: Replay): Format<SC2World> {
     ],
     builds: true,
     world: (start) => new SC2World(start, names),
-    stage: (canvas, game) => new SC2Stage(canvas, game, colourOf),
+    stage: (canvas, game) => new SC2Stage(canvas, game, colourOf, names),
     people: (world, tick) => {
       const ids = new Set([...names.keys(), ...world.economies.keys()].filter((id) => id > 0));
       return [...ids].sort((a, b) => a - b).map((id): Person => {

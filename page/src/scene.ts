@@ -1,10 +1,10 @@
 // Draws a game of Teeworlds: its map, its characters and their trails.
 
 import { type GameMap, tileSize } from "./map.js";
-import { type Camera, type Spot, Stage } from "./stage.js";
+import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import type { Place } from "./steps.js";
 import { colourOf, theme } from "./theme.js";
-import { type Client, jumped, type TeeWorld } from "./world.js";
+import { type Client, jumped, teamText, type TeeWorld } from "./world.js";
 
 /** The length of trails in ticks. */
 const trailTicks = 75;
@@ -27,6 +27,11 @@ export class Scene extends Stage<TeeWorld> {
       if (place) spots.push({ id: client.id, ...place });
     }
     return spots.sort((a, b) => a.id - b.id);
+  }
+
+  protected things(): Thing[] {
+    const { world, tick } = this.game;
+    return this.spots().map(({ id, x, y }) => ({ x, y, is: () => [world.client(id).nameAt(tick), teamText(world.client(id).teams.at(tick) ?? 0)].filter(Boolean).join(" · ") }));
   }
 
   protected grid(): number | undefined {

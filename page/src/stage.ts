@@ -11,6 +11,16 @@ export interface Camera {
   scale: number;
 }
 
+/** Something in the picture that a viewer may ask about: where it is, and what it is in a few words. */
+export interface Thing {
+  x: number;
+  y: number;
+  is: () => string;
+}
+
+/** How far from a thing a viewer may point at it, in CSS pixels. */
+const reach = 16;
+
 /** A player in the picture. */
 export interface Spot {
   id: number;
@@ -47,6 +57,8 @@ export abstract class Stage<W extends World = World> {
   protected abstract readonly near: number;
   /** World units between lines of the grid, or undefined for no grid. */
   protected abstract grid(): number | undefined;
+  /** What there is to ask about; of things at the same place the last one is meant. */
+  protected abstract things(): Thing[];
   /** Draws in pixels of the canvas. in() switches the context to world units. */
   protected abstract paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void;
 
@@ -94,6 +106,18 @@ export abstract class Stage<W extends World = World> {
       if (distance < nearest) [best, nearest] = [spot.id, distance];
     }
     return best;
+  }
+
+  /** What is at a point of the page, in a few words, and where it is on the page. Undefined if there is nothing. */
+  what(atX: number, atY: number): { text: string; x: number; y: number } | undefined {
+    let best: Thing | undefined;
+    let nearest = reach;
+    for (const thing of this.things()) {
+      const { x, y } = this.onPage(thing);
+      const distance = Math.hypot(x - atX, y - atY);
+      if (distance <= nearest) [best, nearest] = [thing, distance];
+    }
+    return best && { text: best.is(), ...this.onPage(best) };
   }
 
   /** Draws the clock's tick. milliseconds is the time since the last picture. */

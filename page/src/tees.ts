@@ -7,7 +7,7 @@ import { GameMap } from "./map.js";
 import { ask, client } from "./net.js";
 import { Scene } from "./scene.js";
 import { colourOf } from "./theme.js";
-import { kinds, TeeWorld, wholeKinds } from "./world.js";
+import { kinds, teamText, TeeWorld, wholeKinds } from "./world.js";
 
 export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
   return {
@@ -27,7 +27,7 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
       .map((one): Person => {
         const here = one.places.at(tick) !== undefined;
         const team = one.teams.at(tick) ?? 0;
-        return { id: one.id, name: one.nameAt(tick), note: [team > 0 && `team ${team}`, !here && "not in game"].filter(Boolean).join(", "), colour: colourOf(one.id), here, team };
+        return { id: one.id, name: one.nameAt(tick), note: [teamText(team), !here && "not in game"].filter(Boolean).join(", "), colour: colourOf(one.id), here, team };
       })
       .sort((a, b) => a.team - b.team || a.id - b.id),
     sides: () => [],

@@ -6,7 +6,7 @@ import type { Game } from "./game.js";
 
 /** The heights of marks by kind. Marks of other kinds are half as high as the line. */
 const heights: Partial<Record<News["kind"], number>> = { finish: 1, goal: 0.9, save: 0.8, round: 0.8, draft: 0.7, chat: 0.35 };
-const unmarked = new Set<News["kind"]>(["build", "team", "command"]);
+const unmarked = new Set<News["kind"]>(["build", "team", "command", "fault"]);
 /** The width of a density bar in CSS pixels. */
 const barWidth = 4;
 

@@ -219,6 +219,9 @@ export function jumped(a: { x: number; y: number }, b: { x: number; y: number })
   return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > furthest;
 }
 
+/** A client's team in words. */
+export const teamText = (team: number) => (team > 0 ? `team ${team}` : "");
+
 /** The time of a race. */
 function raceTime(seconds: number): string {
   const whole = Math.floor(seconds);

@@ -186,7 +186,7 @@ test("a tick is always drawn in the same way", options, async (t) => {
 const matches = [
   {
     name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 7,
-    side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s, /Draft\s*Radiant\s*Invoker banned\s*0:03Axe\s*Lina.*Dire\s*0:00Rubick banned\s*0:04Pudge\s*Zuus/s],
+    side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s, /What happenedDraft/, /Radiant\s*Invoker banned\s*0:03Axe\s*Lina.*Dire\s*0:00Rubick banned\s*0:04Pudge\s*Zuus/s],
     feed: [/Rubick was banned/, /Axe was picked/, /Ada.*: glhf/, /Margaret killed Donald/, /Donald killed Margaret/, /Radiant Tower1 Mid fell/],
   },
   {
@@ -207,6 +207,64 @@ test("the draft of a match leads to its moments, and a game without one has none
   await shown(page);
   await says(page, ".feed", /Round 8 begins/);
   assert.equal(await page.$(".drafted"), null);
+});
+
+test("a game says what is pointed at and what keys do, and is where it was after going back and a reload", options, async (t) => {
+  const page = await tab(t, { height: 600 });
+  for (const [name, pattern] of [["sc2replay/battle.SC2Replay?tick=300", /^[A-Z][a-z ]+ · (Alice|Bob)/], ["dota.dem?tick=780", /Radiant Tower1 Mid · 0?destroyed|Tower.* % of its health/], ["cs.dem?tick=500", /^Ada · \d+ of 100 health$/]]) {
+    await page.goto(`${daemon.url}/replay/samples/${name}`);
+    await shown(page);
+    await until(page, (source) => {
+      const canvas = document.querySelector("canvas.scene");
+      const { left, top, width, height } = canvas.getBoundingClientRect();
+      for (let y = top + 5; y < top + height; y += 10) {
+        for (let x = left + 5; x < left + width; x += 10) {
+          canvas.dispatchEvent(new PointerEvent("pointermove", { clientX: x, clientY: y, pointerType: "mouse" }));
+          const what = document.querySelector(".what");
+          if (!what.hidden && new RegExp(source).test(what.textContent)) return true;
+        }
+      }
+    }, pattern.source);
+  }
+  await page.keyboard.press("?");
+  await until(page, () => /Five seconds back and on/.test(document.querySelector("dialog[open]")?.textContent));
+  await accessible(page);
+  await page.keyboard.press("Escape");
+
+  await page.goto(`${daemon.url}/replay/samples/dota.dem?tick=600`);
+  await shown(page);
+  await page.keyboard.press("Space");
+  await until(page, () => history.state?.playing && history.state.tick > 620);
+  const before = await page.evaluate(() => history.state.tick);
+  const goesOn = () => until(page, (tick) => {
+    const { dataset } = document.querySelector("canvas.scene") ?? {};
+    return dataset?.ready === "true" && dataset.tick >= tick && document.querySelector(".round").getAttribute("aria-label").startsWith("Pause");
+  }, before);
+  await page.reload();
+  await goesOn();
+  await page.$eval("a.back", (link) => link.click());
+  await page.waitForSelector(".replays li");
+  await page.goBack();
+  await goesOn();
+});
+
+test("the list of what happened stays at its end, unless the viewer has scrolled in it", options, async (t) => {
+  const page = await tab(t, { height: 480 });
+  await page.goto(`${daemon.url}/replay/samples/dota.dem?tick=0`);
+  await shown(page);
+  const end = () => page.$eval(".feed", (feed) => feed.scrollHeight > feed.clientHeight + 30 && feed.scrollTop + feed.clientHeight > feed.scrollHeight - 5);
+  await page.keyboard.press("End");
+  await says(page, ".feed", /Tower1 Mid fell/);
+  assert.ok(await end());
+  const { x, y } = await (await page.$(".feed")).boundingBox();
+  await page.mouse.move(x + 30, y + 30);
+  await page.mouse.wheel({ deltaY: -2000 });
+  await until(page, () => document.querySelector(".feed").scrollTop === 0);
+  await page.keyboard.press(",");
+  await sleep(300);
+  assert.equal(await page.$eval(".feed", ({ scrollTop }) => scrollTop), 0);
+  await page.$eval(".feed li:last-child .when", (button) => button.click());
+  await until(page, () => { const feed = document.querySelector(".feed"); return feed.scrollTop + feed.clientHeight > feed.scrollHeight - 5; });
 });
 
 test("demos and StarCraft II replays play, seek and link", options, async (t) => {
