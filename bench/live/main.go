@@ -6,7 +6,7 @@
 //
 //	go run ./bench/live -files 10,50,200 -followers 100,500
 //
-// Each row of its table has two measurements: of the daemon, and of a program that only writes the same number of bytes to the
+// Each row of its table has two measurements: of the daemon, with -facts again with all facts, and of a program that only writes the same number of bytes to the
 // same number of connections when the files have grown. The second is the limit of the machine.
 package main
 
@@ -33,6 +33,7 @@ type settings struct {
 	Files, Followers int
 	Ticks            int // number of ticks to write; the first warmUp are not measured
 	Plain            bool
+	Facts            bool // followers ask for all facts, too
 }
 
 const (
@@ -53,6 +54,7 @@ func main() {
 	files := flag.String("files", "10", "numbers of files, with commas between")
 	followers := flag.String("followers", "100", "numbers of followers, with commas between")
 	seconds := flag.Int("seconds", 8, "how long to measure")
+	facts := flag.Bool("facts", false, "measure followers that ask for all facts, too, as well")
 	control := flag.Bool("control", true, "measure the plain program, too")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "replayd-bench-live")
@@ -68,6 +70,11 @@ func main() {
 		for _, n := range numbers(*followers) {
 			s := settings{Files: f, Followers: n, Ticks: warmUp + *seconds*int(time.Second/every)}
 			measure(dir, daemon, s)
+			if *facts {
+				with := s
+				with.Facts = true
+				measure(dir, daemon, with)
+			}
 			if s.Plain = true; *control {
 				measure(dir, daemon, s)
 			}
@@ -178,8 +185,11 @@ func measure(dir, program string, s settings) {
 	check(err)
 	followers.line(&got)
 	what := "replayd"
-	if s.Plain {
+	switch {
+	case s.Plain:
 		what = "plain"
+	case s.Facts:
+		what = "replayd, with facts"
 	}
 	measured := s.Ticks - warmUp
 	fmt.Printf("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f %% | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s.Files, s.Followers, what, got.P50, got.P99, got.Longest,

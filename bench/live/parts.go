@@ -98,10 +98,27 @@ func header(number int) []byte {
 	for id := range players {
 		data = append(data, 0x42, byte(id), 0, 0) // PLAYER_NEW id x y
 	}
+	for id := range players {
+		data = append(append(data, 0x45, byte(id)), make([]byte, 10)...) // INPUT_NEW id and an input
+	}
 	return data
 }
 
-// write plays the servers. It appends a tick to each file every 20 ms, in which all players move.
+// inputs is the number of ticks from one input of a player to the next.
+const inputs = 5
+
+// tickOf returns a tick, in which all players move, and some press or release the fire key.
+func tickOf(n int) (tick []byte) {
+	for id := range players {
+		tick = append(tick, byte(id), 1, 0x40) // PLAYER_DIFF id +1 -1
+	}
+	for id := n % inputs; id < players; id += inputs {
+		tick = append(tick, 0x44, byte(id), 0, 0, 0, 0, 1, 0, 0, 0, 0, 0) // INPUT_DIFF id and the differences: fire +1
+	}
+	return tick
+}
+
+// write plays the servers. It appends a tick to each file every 20 ms.
 func write(s settings) {
 	t := openTimes(s)
 	files := make([]*os.File, s.Files)
@@ -112,9 +129,9 @@ func write(s settings) {
 		_, err = files[i].Write(header(i))
 		check(err)
 	}
-	var tick [3 * players]byte
-	for id := range players {
-		tick[3*id], tick[3*id+1], tick[3*id+2] = byte(id), 1, 0x40 // PLAYER_DIFF id +1 -1
+	var ticks [inputs][]byte
+	for i := range ticks {
+		ticks[i] = tickOf(i)
 	}
 	printJSON(true)
 	waitForParent()
@@ -130,7 +147,7 @@ func write(s settings) {
 					late = append(late, now.Sub(due))
 				}
 				atomic.StoreInt64(t.at(i, n), now.UnixNano())
-				_, err := files[i].Write(tick[:])
+				_, err := files[i].Write(ticks[n%inputs])
 				check(err)
 			}
 		}
@@ -192,10 +209,14 @@ func (a *arrivals) stream(ctx context.Context, s settings, ready func()) {
 		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20)) // as the Go client does
 	check(err)
 	defer conn.Close() //nolint:errcheck // nothing more will be written
+	req := &replaydv1.StreamEventsRequest{Replay: "live/" + fileName(a.file), Follow: true}
+	if s.Facts {
+		req.Include = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)[:2]
+	}
 	var stream grpc.ClientStream
 	for deadline := time.Now().Add(time.Minute); ; {
 		c := streamtest.Client{Conn: conn, Options: []grpc.CallOption{grpc.WaitForReady(true)}}
-		stream, err = c.Open(ctx, &replaydv1.StreamEventsRequest{Replay: "live/" + fileName(a.file), Follow: true})
+		stream, err = c.Open(ctx, req)
 		if err == nil || time.Now().After(deadline) {
 			break
 		}
@@ -226,22 +247,34 @@ func numberOf(m proto.Message, field protoreflect.Name) protowire.Number {
 	return m.ProtoReflect().Descriptor().Fields().ByName(field).Number()
 }
 
-// toLastDiff is the path of field numbers from a response to its last event.
-var toLastDiff = []protowire.Number{
-	numberOf(&replaydv1.StreamEventsResponse{}, "batch"),
-	numberOf(&replaydv1.EventBatch{}, "teehistorian"),
-	numberOf(&teehistorianv1.EventList{}, "events"),
-	numberOf(&teehistorianv1.Event{}, "player_diff"),
-}
+// The fields from a response to its moves.
+var (
+	toList = []protowire.Number{
+		numberOf(&replaydv1.StreamEventsResponse{}, "batch"),
+		numberOf(&replaydv1.EventBatch{}, "teehistorian"),
+	}
+	eventField = numberOf(&teehistorianv1.EventList{}, "events")
+	diffField  = numberOf(&teehistorianv1.Event{}, "player_diff")
+)
 
-// lastX returns the x of a response's last event, or 0 without one. It does not decode the rest of the response. Followers share
+// lastX returns the x of a response's last move, or 0 without one. It does not decode the rest of the response. Followers share
 // the machine with the daemon, so full decoding would dominate the measurement.
 func lastX(message []byte) int32 {
-	for _, number := range toLastDiff {
+	for _, number := range toList {
 		message = last(message, number)
 	}
+	var move []byte
+	for len(message) > 0 {
+		var event []byte
+		if event, message = next(message, eventField); event == nil {
+			continue
+		}
+		if found := last(event, diffField); found != nil {
+			move = found
+		}
+	}
 	var diff teehistorianv1.PlayerDiff
-	if err := proto.Unmarshal(message, &diff); err != nil {
+	if err := proto.Unmarshal(move, &diff); err != nil {
 		return 0
 	}
 	return diff.GetX()
@@ -250,20 +283,28 @@ func lastX(message []byte) int32 {
 // last returns the last field with a number in a message.
 func last(message []byte, number protowire.Number) (value []byte) {
 	for len(message) > 0 {
-		n, kind, size := protowire.ConsumeTag(message)
-		if size < 0 {
-			return nil
+		var v []byte
+		if v, message = next(message, number); v != nil {
+			value = v
 		}
-		message = message[size:]
-		if size = protowire.ConsumeFieldValue(n, kind, message); size < 0 {
-			return nil
-		}
-		if n == number && kind == protowire.BytesType {
-			value, _ = protowire.ConsumeBytes(message)
-		}
-		message = message[size:]
 	}
 	return value
+}
+
+// next returns the first field of a message if it has a number, and the rest of the message.
+func next(message []byte, number protowire.Number) (value, rest []byte) {
+	n, kind, size := protowire.ConsumeTag(message)
+	if size < 0 {
+		return nil, nil
+	}
+	message = message[size:]
+	if size = protowire.ConsumeFieldValue(n, kind, message); size < 0 {
+		return nil, nil
+	}
+	if n == number && kind == protowire.BytesType {
+		value, _ = protowire.ConsumeBytes(message)
+	}
+	return value, message[size:]
 }
 
 // plainBytes is the approximate size of a tick of a full server on the wire.

@@ -153,7 +153,7 @@ func (c *checker) response(r *response) {
 		c.state(state)
 		return
 	}
-	if end := r.message.GetEnd(); c.untold && r.message.GetHeartbeat() == nil &&
+	if end := r.message.GetEnd(); c.untold && r.message.GetStart() == nil && r.message.GetHeartbeat() == nil &&
 		end.GetReason() != replaydv1.EndReason_END_REASON_SERVER_DRAINING {
 		c.failf("it comes before the state is complete")
 		c.untold = false

@@ -12,6 +12,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -63,6 +64,12 @@ func start(replay string, sequence uint64) *replaydv1.StreamEventsResponse {
 	return response(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{
 		Start: &replaydv1.StreamStart{Replay: &replaydv1.Replay{Identity: replay}, NextSequence: sequence},
 	}})
+}
+
+// untold adds a cursor that says that the state is still to come.
+func untold(r *replaydv1.StreamEventsResponse) *replaydv1.StreamEventsResponse {
+	r.Cursor = cursor.Cursor{Format: decoders.Teehistorian, Replay: 1, State: true}.Append(nil)
+	return r
 }
 
 func batch(first uint64, events ...int) *replaydv1.StreamEventsResponse {
@@ -197,6 +204,13 @@ func TestCheck(t *testing.T) {
 			start("a", 0), told(false), heartbeat(1, 1), told(true), batch(0, 0, 1, 2, 3, 4, 5), successor("b", finished), told(true),
 			batch(6, 10, 11, 12), end(finished, 9),
 		}), streamtest.Options{State: true}, ""},
+		{"cut before the state", streamtest.History{
+			cut(session(t, untold(start("a", 0)), untold(told(false)))),
+			cut(session(t, untold(start("a", 0)), told(true), batch(0, 0))),
+		}, streamtest.Options{State: true, Incomplete: true}, ""},
+		{"cut before the state, and events", streamtest.History{
+			cut(session(t, untold(start("a", 0)))), cut(session(t, untold(start("a", 0)), batch(0, 0))),
+		}, streamtest.Options{State: true, Incomplete: true}, "before the state is complete"},
 		{"state that nobody asked for", one(responses{start("a", 0), told(true)}), streamtest.Options{}, "nobody asked for"},
 		{"state twice", one(responses{start("a", 0), told(true), told(true)}), streamtest.Options{State: true}, "or once more"},
 		{"events before the state", one(responses{start("a", 0), told(false), batch(0, 0)}), streamtest.Options{State: true}, "before the state is complete"},

@@ -73,11 +73,12 @@ func killOften(t *testing.T, program string, n int) {
 	stop := make(chan struct{})
 	go commandtest.AppendSteadily(t, path, sample, stop, written)
 
+	all := streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN) // with facts, and samples at the end
 	requests := []*replaydv1.StreamEventsRequest{
 		{Replay: "live/live.teehistorian", Follow: true},
-		{Replay: "live", Follow: true, MaxBatchEvents: 5},
-		{Replay: "live/live.teehistorian", Follow: true, Include: []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}},
-		{Replay: "live/live.teehistorian", Follow: true, Include: streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)}, // with facts
+		{Replay: "live", Follow: true, MaxBatchEvents: 5, Include: all[:2]},
+		{Replay: "live/live.teehistorian", Follow: true, Include: all[1:2], Start: &replaydv1.Start{WithState: true}},
+		{Replay: "live/live.teehistorian", Follow: true, Include: all},
 	}
 	histories := make([]streamtest.History, len(requests))
 	got := make([]atomic.Int64, len(requests)) // responses
@@ -111,7 +112,7 @@ func killOften(t *testing.T, program string, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := streamtest.Check(h, []streamtest.Replay{want}, streamtest.Options{}); err != nil {
+		if err := streamtest.Check(h, []streamtest.Replay{want}, streamtest.Options{State: requests[i].GetStart().GetWithState()}); err != nil {
 			t.Errorf("%v:\n%v", requests[i], err)
 		}
 		cut := 0
