@@ -17,7 +17,7 @@ type catCmd struct {
 	Target
 	Selection
 
-	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
+	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
 
 	Cursor string  `help:"Resume after this cursor, as HTTP, an error, or gRPC in base64, has it." xor:"start" placeholder:"CURSOR"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
@@ -26,7 +26,7 @@ type catCmd struct {
 
 	WithState bool `help:"First print the state at the start position, such as the players present."`
 
-	Follow           bool `short:"f" help:"Print events as the file grows, until the replay ends. Resume after the daemon was unreachable. If the replay is a directory, follow its newest replay."`
+	Follow           bool `short:"f" help:"Print events as the file grows, until the replay ends. Resume after the daemon was unreachable."`
 	FollowSuccessors bool `help:"Follow, and when the replay ends, continue with the next one of the same server."`
 
 	NextInDirectory bool `help:"With --follow-successors: continue with the replay that began next in the directory, even if the last one has no end. For servers that crash or are renamed."`
@@ -109,9 +109,9 @@ func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(con.Out, 64<<10)
 	progress := newProgress(con)
 	defer progress.done()
+	out := bufio.NewWriterSize(progress.over(con.Out), 64<<10)
 	note := func(text string) {
 		progress.done()
 		_, _ = fmt.Fprintln(con.Err, "replayd:", text)
@@ -128,7 +128,15 @@ func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
 	if req.GetFollow() {
 		s.each = flushed(out, s.each)
 	}
-	err = s.run(ctx, req)
+	run := func(name string) error {
+		req.Replay = name
+		return s.run(ctx, req)
+	}
+	if req.GetFollow() { // of a directory the newest is followed, and the next one
+		err = named(req.GetReplay(), run(req.GetReplay()))
+	} else {
+		err = c.orNewest(ctx, progress.over(con.Err), p, req.GetReplay(), run)
+	}
 	if err == nil && !s.some && !reflect.DeepEqual(c.Selection, Selection{}) {
 		note("no event matches")
 	}

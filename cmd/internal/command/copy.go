@@ -50,13 +50,15 @@ func (c *cutCmd) Run(ctx context.Context, con Console, p Program) error {
 
 // copy writes a copy. The file appears only when it is complete.
 func (c *copying) copy(ctx context.Context, con Console, p Program, o teehistorian.CopyOptions) error {
+	busy := NewBusy(con.Err, "copying "+c.In)
+	defer busy.Done()
 	file, err := openLocal(ctx, p, con.In, c.In)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
 	if err := file.Recognized(); err != nil {
-		return err
+		return named(c.In, err)
 	}
 	if info := file.Info(); info.Format != decoders.Teehistorian {
 		return usageError{fmt.Errorf("%s is of format %v; only teehistorian files can be copied", c.In, info.Format)}

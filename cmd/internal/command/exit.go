@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"io/fs"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/fleet/export"
@@ -84,14 +83,6 @@ func (e absentError) Unwrap() error { return e.error }
 
 // NotFound returns an error whose exit code says that what a command reads does not exist.
 func NotFound(err error) error { return absentError{err} }
-
-// Absent is NotFound if err says that a file or directory does not exist, and otherwise err.
-func Absent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return absentError{err}
-	}
-	return err
-}
 
 // usageError reports that a command line is invalid although the parser accepts it.
 type usageError struct{ error }

@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +13,7 @@ import (
 	"runtime/debug"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/workdir"
@@ -26,7 +29,7 @@ type exportCmd struct {
 	Target
 	Selection
 
-	Replay []string `arg:"" help:"Files or objects in buckets, or with --addr names of replays."`
+	Replay []string `arg:"" help:"Files or objects in buckets, or with --addr names of replays. A directory is all replays below."`
 
 	To             string  `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
 	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
@@ -72,9 +75,6 @@ func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 		debug.SetMemoryLimit(exportMemory)
 	}
 	progress := newProgress(con)
-	if isTerminal(con.Err) {
-		progress.to = con.Err // nothing else is written to the output
-	}
 	defer progress.done()
 	note := func(text string) {
 		progress.done()
@@ -87,7 +87,7 @@ func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 		if len(c.Replay) > 1 {
 			progress.label = fmt.Sprintf("%d of %d: ", i+1, len(c.Replay))
 		}
-		err := c.export(ctx, p, con.In, replay, progress, note)
+		err := c.replays(ctx, p, con.In, replay, progress, note)
 		if ctx.Err() != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 			continue
 		}
 		if len(c.Replay) > 1 {
-			note(replay + ": " + Message(err))
+			note(Message(err))
 		}
 		if first == nil {
 			first = err
@@ -104,7 +104,40 @@ func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 	return first
 }
 
-// export exports one replay. It exports a damaged one as far as it can be read, and returns its error, too.
+// replays exports a replay, or all replays below a directory.
+func (c *exportCmd) replays(ctx context.Context, p Program, in io.Reader, name string, progress *progress, note func(string)) error {
+	if c.Addr != "" {
+		name = Directory(name)
+	}
+	err := c.export(ctx, p, in, name, progress, note)
+	if !c.directory(err) {
+		return named(name, err)
+	}
+	var names []string
+	list := lsCmd{Target: c.Target, Dir: name}
+	if failed := list.each(ctx, p, func(r *replaydv1.Replay) error { names = append(names, r.GetName()); return nil }); failed != nil {
+		return err // of the name, which may be none of a directory
+	}
+	if len(names) == 0 {
+		return NotFound(fmt.Errorf("%s has no replays", name))
+	}
+	label := progress.label
+	var first error
+	for i, name := range names {
+		progress.label = fmt.Sprintf("%s%d of %d: ", label, i+1, len(names))
+		err := named(name, c.export(ctx, p, in, name, progress, note))
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			note(Message(err))
+			first = cmp.Or(first, err)
+		}
+	}
+	return first
+}
+
+// export exports one replay, and notes what was written. It exports a damaged one as far as it can be read, and returns its error, too.
 func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay string, progress *progress, note func(string)) error {
 	req := &replaydv1.StreamEventsRequest{
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
@@ -141,11 +174,30 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 		s := streaming{target: &c.Target, program: p, note: note, each: func(r client.Response) error { return e.Add(ctx, r) }}
 		err = s.run(ctx, req)
 	}
-	err = e.Conclude(ctx, err, damageOf(err))
+	there := errors.Is(err, export.ErrThere)
+	damage := damageOf(err)
+	err = e.Conclude(ctx, err, damage)
+	switch {
+	case there:
+		note(fmt.Sprintf("%s: is in %s already; --again writes it again", replay, c.To))
+	case err == nil || damage != nil:
+		note(replay + ": " + c.wrote(ctx, e))
+	}
 	if e.Detail() != "" && err == nil {
 		note(replay + ": " + e.Detail())
 	}
 	return err
+}
+
+// wrote says what an export has written.
+func (c *exportCmd) wrote(ctx context.Context, e *export.Export) string {
+	var bytes int64
+	for _, name := range e.Names() {
+		if n, err := c.place.Size(ctx, name); err == nil {
+			bytes += n
+		}
+	}
+	return fmt.Sprintf("%d events in %d tables, %s, in %s", e.Events(), max(0, len(e.Names())-1), terminal.Size(bytes), c.To)
 }
 
 // exportLocal streams a replay to an export without a daemon.

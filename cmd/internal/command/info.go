@@ -21,7 +21,7 @@ import (
 type infoCmd struct {
 	Target
 
-	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
+	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
 	View   string `help:"What is described: full, the header and the players in it, or participants, everybody who took part in a teehistorian file." enum:"full,participants" default:"full"`
 	Format string `help:"text: for people. json: everything that is known. auto: text on a terminal, else json." enum:"auto,text,json" default:"auto" env:"-"`
 	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick, end, and which fields of a demo's messages are not known."`
@@ -32,14 +32,22 @@ func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 	if c.Count && c.Replay == "-" && c.Addr == "" {
 		return usageError{errors.New("--count reads the replay twice, so it cannot be the standard input")}
 	}
-	replay, err := c.describe(ctx, p, con.In)
+	busy := NewBusy(con.Err, "reading "+c.Replay)
+	defer busy.Done()
+	var replay *replaydv1.Replay
+	err := c.orNewest(ctx, busy.Over(con.Err), p, c.Replay, func(name string) (err error) {
+		replay, err = c.describe(ctx, p, con.In, name)
+		c.Replay = name
+		return err
+	})
+	busy.Done()
 	if replay == nil {
 		return err
 	}
 	var counts *terminal.Counts
 	if c.Count && err == nil {
 		counts = &terminal.Counts{Events: map[string]int64{}}
-		err = c.count(ctx, con, p, replay, counts)
+		err = named(c.Replay, c.count(ctx, con, p, replay, counts))
 	}
 	show := printJSON
 	if c.Format == "text" || c.Format == "auto" && widthOf(con) > 0 {
@@ -91,16 +99,16 @@ func addCounts(facts map[string]json.RawMessage, counts *terminal.Counts) error 
 }
 
 // describe returns the description. It may return both a partial description and the error that makes it partial.
-func (c *infoCmd) describe(ctx context.Context, p Program, in io.Reader) (replay *replaydv1.Replay, err error) {
+func (c *infoCmd) describe(ctx context.Context, p Program, in io.Reader, name string) (replay *replaydv1.Replay, err error) {
 	if c.Addr != "" {
 		err = c.ask(func(daemon *client.Client) error {
 			view := replaydv1.ReplayView_value["REPLAY_VIEW_"+strings.ToUpper(c.View)]
-			replay, err = daemon.View(ctx, c.Replay, replaydv1.ReplayView(view))
+			replay, err = daemon.View(ctx, name, replaydv1.ReplayView(view))
 			return err
 		})
 		return replay, err
 	}
-	file, err := openLocal(ctx, p, in, c.Replay)
+	file, err := openLocal(ctx, p, in, name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/describe"
 )
 
 // openLocal opens the file at path, or in as the standard input if path is "-", or the object of a URL.
@@ -25,19 +26,19 @@ func openLocal(ctx context.Context, p Program, in io.Reader, path string) (*sour
 		return nil, err
 	case object:
 		file, err := p.Objects.Open(ctx, path)
-		if errors.Is(err, source.ErrDirectory) {
+		if errors.Is(err, source.ErrDirectory) { // the names of objects in a list lack the parameters of the URL
 			return nil, usageError{errors.New("it is a directory of the bucket: replayd ls lists its replays")}
 		}
 		return file, err
 	}
 	file, err := source.OpenLocal(path, source.Limits{})
 	if errors.Is(err, source.ErrDirectory) {
-		return nil, fmt.Errorf("%s %w: replayd ls lists its replays, replayd cat --follow follows the newest", path, err)
+		return nil, fmt.Errorf("%s %w: replayd ls lists its replays", path, err)
 	}
 	return file, Absent(err)
 }
 
-// local lists the replays below a local directory.
+// local lists the replays below a local directory, or the one of a file.
 func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Replay) error) error {
 	dir := c.Dir
 	if dir == "" {
@@ -56,7 +57,7 @@ func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Repla
 	} else if stat, err := os.Stat(dir); err != nil {
 		return Absent(err)
 	} else if !stat.IsDir() {
-		return usageError{fmt.Errorf("%s %w", dir, catalog.ErrNotDirectory)}
+		return c.file(ctx, p, each)
 	}
 	cat, err := catalog.New([]catalog.Root{root}, catalog.Options{Limits: source.Limits{}})
 	if err != nil {
@@ -87,4 +88,18 @@ func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Repla
 			return nil
 		}
 	}
+}
+
+// file lists a single file.
+func (c *lsCmd) file(ctx context.Context, p Program, each func(*replaydv1.Replay) error) error {
+	file, err := openLocal(ctx, p, nil, c.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	r, err := describe.Replay(ctx, file)
+	if err != nil {
+		return named(c.Dir, err)
+	}
+	return each(r)
 }

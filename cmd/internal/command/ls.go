@@ -13,6 +13,7 @@ import (
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/cmd/internal/terminal"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/catalog"
 )
 
 type lsCmd struct {
@@ -20,22 +21,22 @@ type lsCmd struct {
 
 	Format string `help:"table: for people, with maps and players. lines: format, size in bytes, time of the last change, state and name. json: one Replay per line. auto: a table on a terminal, else lines." enum:"auto,table,lines,json" default:"auto" env:"-"`
 
-	Dir string `arg:"" optional:"" help:"A directory, or with --addr ROOT or ROOT/PATH of the daemon. Default: the current directory, or all roots."`
+	Dir string `arg:"" optional:"" help:"A directory or a file, or with --addr ROOT or ROOT/PATH of the daemon. Default: the current directory, or all roots."`
 }
 
 // Run lists replays.
 func (c *lsCmd) Run(ctx context.Context, con Console, p Program) error {
-	width := widthOf(con)
+	width, paint := widthOf(con), newPainter(con)
 	if c.Format == "auto" {
 		c.Format = "lines"
 		if width > 0 {
 			c.Format = "table"
 		}
 	}
-	list := func(ctx context.Context, each func(*replaydv1.Replay) error) error { return c.local(ctx, p, each) }
-	if c.Addr != "" {
-		list = c.remote
-	}
+	busy := NewBusy(con.Err, "reading "+cmp.Or(c.Dir, "the replays"))
+	defer busy.Done()
+	con.Out = busy.Over(con.Out)
+	list := func(ctx context.Context, each func(*replaydv1.Replay) error) error { return c.each(ctx, p, each) }
 	switch c.Format {
 	case "json":
 		return list(ctx, func(r *replaydv1.Replay) error {
@@ -47,7 +48,7 @@ func (c *lsCmd) Run(ctx context.Context, con Console, p Program) error {
 			return err
 		})
 	case "table":
-		table := terminal.List{Out: con.Out, Width: cmp.Or(width, unknownWidth), Dim: newPainter(con).dim}
+		table := terminal.List{Out: con.Out, Width: cmp.Or(width, unknownWidth), Dim: paint.dim}
 		err := list(ctx, table.Add)
 		if flushed := table.Flush(); err == nil {
 			err = flushed
@@ -82,9 +83,22 @@ func (c *lsCmd) request(directory string) *replaydv1.ListReplaysRequest {
 	return &replaydv1.ListReplaysRequest{Directory: directory, PageSize: 1000}
 }
 
+// each calls f for each replay.
+func (c *lsCmd) each(ctx context.Context, p Program, f func(*replaydv1.Replay) error) error {
+	if c.Addr != "" {
+		return c.remote(ctx, f)
+	}
+	return c.local(ctx, p, f)
+}
+
 func (c *lsCmd) remote(ctx context.Context, each func(*replaydv1.Replay) error) error {
 	return c.ask(func(daemon *client.Client) error {
 		for replay, err := range daemon.Replays(ctx, c.request(Directory(c.Dir))) {
+			if err != nil && says(err, catalog.ErrNotDirectory) { // it is a replay
+				if replay, err = daemon.View(ctx, c.Dir, replaydv1.ReplayView_REPLAY_VIEW_FULL); err == nil {
+					return each(replay)
+				}
+			}
 			if err != nil {
 				return err
 			}

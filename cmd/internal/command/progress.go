@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress shows the progress of a long command on the terminal, unless the output goes to the terminal too.
+// progress shows the progress of a long command on the terminal.
 type progress struct {
 	to    io.Writer // nil disables progress
 	begun time.Time
@@ -23,16 +23,30 @@ type progress struct {
 
 // quietFor is how long a command runs before progress is shown. every is the time between updates.
 const (
-	quietFor = 2 * time.Second
+	quietFor = time.Second
 	every    = 200 * time.Millisecond
 )
 
 func newProgress(con Console) *progress {
 	p := &progress{begun: time.Now()}
-	if isTerminal(con.Err) && !isTerminal(con.Out) {
+	if isTerminal(con.Err) {
 		p.to = con.Err
 	}
 	return p
+}
+
+// over returns a writer to out that removes the line before it writes, since both may go to the same terminal.
+func (p *progress) over(out io.Writer) io.Writer { return overProgress{out, p} }
+
+type overProgress struct {
+	io.Writer
+
+	progress *progress
+}
+
+func (o overProgress) Write(text []byte) (int, error) {
+	o.progress.done()
+	return o.Writer.Write(text)
 }
 
 // add counts n bytes of events and updates the line if it is due.

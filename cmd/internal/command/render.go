@@ -74,10 +74,13 @@ func (c *renderCmd) suffix() string {
 
 // Run draws the map.
 func (c *renderCmd) Run(ctx context.Context, con Console) error {
+	busy := NewBusy(con.Err, "drawing "+c.Map)
+	defer busy.Done()
 	picture, legend, absent, err := c.draw(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Map, err)
 	}
+	con.Err = busy.Over(con.Err)
 	if len(absent) > 0 {
 		_, _ = fmt.Fprintf(con.Err, "not drawn, because these images are not in the map: %q\n", absent)
 	}
@@ -95,6 +98,7 @@ func (c *renderCmd) Run(ctx context.Context, con Console) error {
 	if err != nil {
 		return err
 	}
+	busy.Done()
 	if c.Out == "-" {
 		_, err := con.Out.Write(b.Bytes())
 		return err

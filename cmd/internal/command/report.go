@@ -18,7 +18,7 @@ import (
 type reportCmd struct {
 	Target
 
-	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name."`
+	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
 	Tick   *int32 `help:"Say how the game stood after this tick. Default: how it stands or ended." placeholder:"N"`
 	Format string `short:"o" help:"table: for people. json: everything that the report has." enum:"table,json" default:"table" env:"-"`
 }
@@ -28,7 +28,14 @@ const reportWidth = 120
 
 // Run prints the report.
 func (c *reportCmd) Run(ctx context.Context, con Console, p Program) error {
-	report, err := c.report(ctx, p, con.In)
+	busy := NewBusy(con.Err, "reading "+c.Replay)
+	defer busy.Done()
+	var report *replaydv1.Report
+	err := c.orNewest(ctx, busy.Over(con.Err), p, c.Replay, func(name string) (err error) {
+		report, err = c.report(ctx, p, con.In, name)
+		return err
+	})
+	busy.Done()
 	if err != nil {
 		return err
 	}
@@ -39,15 +46,15 @@ func (c *reportCmd) Run(ctx context.Context, con Console, p Program) error {
 	return printer.Print(report)
 }
 
-func (c *reportCmd) report(ctx context.Context, p Program, in io.Reader) (report *replaydv1.Report, err error) {
+func (c *reportCmd) report(ctx context.Context, p Program, in io.Reader, name string) (report *replaydv1.Report, err error) {
 	if c.Addr != "" {
 		err = c.ask(func(daemon *client.Client) error {
-			report, err = daemon.Report(ctx, c.Replay, c.Tick)
+			report, err = daemon.Report(ctx, name, c.Tick)
 			return err
 		})
 		return report, err
 	}
-	file, err := openLocal(ctx, p, in, c.Replay)
+	file, err := openLocal(ctx, p, in, name)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
 	}
 	d.add("state", state(r))
 	if r.GetSizeBytes() > 0 {
-		d.add("size", size(r.GetSizeBytes()))
+		d.add("size", Size(r.GetSizeBytes()))
 	}
 	d.people(r)
 	d.counts(counts)

@@ -36,7 +36,7 @@ var columns = []column{
 	}},
 	{title: "MAP", most: 20, of: func(r *replaydv1.Replay) string { return clean(r.GetMapName()) }},
 	{title: "PLAYERS", most: 24, of: func(r *replaydv1.Replay) string { return clean(r.GetLineup()) }},
-	{title: "SIZE", right: true, wide: true, of: func(r *replaydv1.Replay) string { return size(r.GetSizeBytes()) }},
+	{title: "SIZE", right: true, wide: true, of: func(r *replaydv1.Replay) string { return Size(r.GetSizeBytes()) }},
 	{title: "CHANGED", wide: true, of: func(r *replaydv1.Replay) string {
 		if r.GetModifyTime() == nil {
 			return ""

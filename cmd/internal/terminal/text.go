@@ -68,8 +68,8 @@ func fit(text string, columns int) string {
 	return b.String() + "…" + strings.Repeat(" ", columns-n)
 }
 
-// size returns a number of bytes, such as "12.4 kB".
-func size(n int64) string {
+// Size returns a number of bytes, such as "12.4 kB".
+func Size(n int64) string {
 	if n < 1000 {
 		return strconv.FormatInt(n, 10) + " B"
 	}
