@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/internal/testlog"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
@@ -44,30 +45,12 @@ type daemon struct {
 	dir    string
 	conn   *grpc.ClientConn
 	client replaydv1.ReplayServiceClient
-	log    *logBuffer
+	log    *testlog.Log
 	meters *prometheus.Registry
 	stop   func() // drains it; it is called at the end of the test in any case
 
 	services func() map[string]grpc.ServiceInfo
 	dial     func(context.Context) (net.Conn, error)
-}
-
-// logBuffer is a log that several goroutines write to.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // start runs a daemon on a directory.
@@ -81,7 +64,7 @@ func startWith(
 	tb testing.TB, dir string, webListener net.Listener, deadline time.Duration, change ...func(*service.Config),
 ) *daemon {
 	tb.Helper()
-	d := &daemon{dir: dir, log: &logBuffer{}, meters: prometheus.NewRegistry()}
+	d := &daemon{dir: dir, log: &testlog.Log{}, meters: prometheus.NewRegistry()}
 	cat, err := catalog.New([]catalog.Root{{Alias: alias, Dir: dir}}, catalog.Options{})
 	if err != nil {
 		tb.Fatal(err)

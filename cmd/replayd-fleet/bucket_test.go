@@ -15,6 +15,7 @@ import (
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 // TestBucket runs the commands on a bucket, with credentials in the environment, which must not show up anywhere.
@@ -106,7 +107,7 @@ func TestBucket(t *testing.T) {
 		}
 		args = append(args, "--web-listen", "none", "--metrics-listen", "127.0.0.1:0")
 		ctx, stop := context.WithCancel(t.Context())
-		var log, out commandtest.Output
+		var log, out testlog.Log
 		ended := make(chan int, 1)
 		go func() {
 			ended <- newProgram().Run(ctx, args, command.Console{In: strings.NewReader(""), Out: &out, Err: &log})
@@ -139,7 +140,7 @@ func TestBucket(t *testing.T) {
 }
 
 // address waits until a daemon serves, and returns the address in its log.
-func address(t *testing.T, log *commandtest.Output, message string) string {
+func address(t *testing.T, log *testlog.Log, message string) string {
 	t.Helper()
 	line := regexp.MustCompile(`msg="?` + message + `"? address=(\S+)`)
 	for deadline := time.Now().Add(commandtest.Patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {

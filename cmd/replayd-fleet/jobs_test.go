@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/fleet/queue/natsserver"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 // hub starts a server of the queue in this process, and returns its URL.
@@ -48,10 +49,10 @@ func mustRun(t *testing.T, want int, args ...string) string {
 }
 
 // background runs a command until stop is called, or the test ends.
-func background(t *testing.T, args ...string) (log *commandtest.Output, stop func()) {
+func background(t *testing.T, args ...string) (log *testlog.Log, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	log = new(commandtest.Output)
+	log = new(testlog.Log)
 	ended := make(chan int, 1)
 	go func() {
 		ended <- newProgram().Run(ctx, args, command.Console{In: strings.NewReader(""), Out: log, Err: log})
@@ -67,7 +68,7 @@ func background(t *testing.T, args ...string) (log *commandtest.Output, stop fun
 }
 
 // says waits until a command has printed a text.
-func says(t *testing.T, log *commandtest.Output, text string) {
+func says(t *testing.T, log *testlog.Log, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(commandtest.Patience); !strings.Contains(log.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -122,7 +123,7 @@ func TestJobsWatch(t *testing.T) {
 	store.Hook(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		buckettest.Refuse(w, http.StatusForbidden, "AccessDenied")
 	})
-	watch := func() (*commandtest.Output, func()) {
+	watch := func() (*testlog.Log, func()) {
 		return background(t, "jobs", "add", "--watch", "--nats", server, store.URL("in", "refresh", "1s"))
 	}
 	log, stop := watch()

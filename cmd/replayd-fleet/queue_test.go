@@ -25,6 +25,7 @@ import (
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	"github.com/replayd/replayd/fleet/queue"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 // replaysVariable is the environment variable that sets how many replays TestQueue makes, such as 10000 for a long run. They are then all
@@ -449,7 +450,7 @@ func TestJobs(t *testing.T) {
 	t.Setenv("NATS_USER", "user")
 	t.Setenv("NATS_PASSWORD", secret)
 	server, dir, to := "nats://"+commandtest.FreeAddr(t), t.TempDir(), t.TempDir()
-	var log commandtest.Output
+	var log testlog.Log
 	var mu sync.Mutex
 	run := func(want int, args ...string) string {
 		t.Helper()

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -27,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -351,30 +351,12 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// buffer is a log that several goroutines write to.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // TestAttend: files are read again on a signal, and when they change, in whatever way. An error is logged once.
 func TestAttend(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	put(t, file, "1")
-	log := &buffer{}
+	log := &testlog.Log{}
 	read := make(chan error)
 	looks := 0
 	again := make(chan os.Signal)
@@ -410,7 +392,7 @@ func TestAttend(t *testing.T) {
 
 // TestSampled: of many equal lines some are logged, and the number of the dropped ones. Lines of other kinds are all logged.
 func TestSampled(t *testing.T) {
-	log := &buffer{}
+	log := &testlog.Log{}
 	l := slog.New(Sampled(slog.NewTextHandler(log, nil))).With("with", "this")
 	for range 1000 {
 		l.Info("call", "who", "flooder", "code", "Canceled")

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 // attacks holds functions that attack a connection when called over and over. Each returns an error when the connection is
@@ -80,7 +81,7 @@ func TestAbuse(t *testing.T) {
 			args = append(args, "--trusted-proxy", "127.0.0.1") // proxies are not delayed
 		}
 		cmd := program(t, args...)
-		var log syncBuffer
+		var log testlog.Log
 		cmd.Stderr = &log
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -184,24 +185,6 @@ func assault(conn net.Conn, attack func(*http2.Framer, uint32) error) (frames in
 		frames++
 	}
 	return frames, !errors.Is(<-gone, os.ErrDeadlineExceeded)
-}
-
-// syncBuffer collects the output of a program.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // certifyIn writes cert.pem and key.pem of a self-signed certificate for 127.0.0.1.

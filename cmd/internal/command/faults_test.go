@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/internal/testlog"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
 	"github.com/replayd/replayd/replay/source"
@@ -40,7 +41,7 @@ type afflicted struct {
 	*chaos
 
 	cmd   *exec.Cmd
-	log   *syncBuffer
+	log   *testlog.Log
 	ended chan error
 }
 
@@ -48,7 +49,7 @@ type afflicted struct {
 // may be empty.
 func afflict(t *testing.T, dir string, around []string, env []string, flags ...string) *afflicted {
 	t.Helper()
-	a := &afflicted{chaos: &chaos{t: t, addr: commandtest.FreeAddr(t), metrics: commandtest.FreeAddr(t), dir: dir}, log: &syncBuffer{}, ended: make(chan error, 1)}
+	a := &afflicted{chaos: &chaos{t: t, addr: commandtest.FreeAddr(t), metrics: commandtest.FreeAddr(t), dir: dir}, log: &testlog.Log{}, ended: make(chan error, 1)}
 	args := append(append([]string{}, around...), build(t), "serve", "--listen", a.addr, "--metrics-listen", a.metrics, "--root", "r="+dir)
 	args = append(args, flags...)
 	a.cmd = exec.Command(args[0], args[1:]...)

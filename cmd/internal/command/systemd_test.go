@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 // TestNotify: the daemon notifies systemd when it serves, which is not before it can be called, and when it stops.
@@ -69,7 +70,7 @@ func TestSocketActivation(t *testing.T) {
 	addr, metrics, debug := commandtest.FreeAddr(t), commandtest.FreeAddr(t), commandtest.FreeAddr(t)
 	cmd := exec.Command(activate, "--listen="+addr, "--listen="+metrics, "--listen="+debug, "--fdname=grpc:metrics:debug", build(t), "serve",
 		"--listen", "systemd:grpc", "--metrics-listen", "systemd:metrics", "--debug-listen", "systemd:debug", "--web-listen", "none")
-	var log syncBuffer
+	var log testlog.Log
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@
 package commandtest
 
 import (
-	"bytes"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -183,26 +182,6 @@ func ReadSample(t *testing.T, root string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-// Output collects a command's output. It is safe for concurrent use.
-type Output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *Output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-// String returns the output so far.
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // WriteFile writes a file.

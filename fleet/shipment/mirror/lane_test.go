@@ -1,17 +1,16 @@
 package mirror_test
 
 import (
-	"bytes"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/replayd/replayd/fleet/shipment"
 	"github.com/replayd/replayd/fleet/shipment/mirror"
 	"github.com/replayd/replayd/fleet/shipment/shipmenttest"
+	"github.com/replayd/replayd/internal/testlog"
 )
 
 // TestFull: beyond its budget a mirror waits, and goes on when there is space.
@@ -44,7 +43,7 @@ func TestFair(t *testing.T) {
 	t.Parallel()
 	conn := shipmenttest.Connect(t, shipmenttest.Serve(t).URL)
 	s := shipmenttest.Open(t, conn)
-	var log syncBuffer
+	var log testlog.Log
 	m, _ := begin(t, conn, func(o *mirror.Options) {
 		o.MaxFiles, o.SourceFiles, o.SourceBytes = 100, 3, 20
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -145,22 +144,4 @@ func TestFairGone(t *testing.T) {
 	if got := names(t, m); !slices.Equal(got, []string{"s1/a"}) {
 		t.Error(got)
 	}
-}
-
-// syncBuffer is a bytes.Buffer that is safe for concurrent use.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

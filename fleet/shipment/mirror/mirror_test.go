@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	"github.com/replayd/replayd/fleet/shipment"
 	"github.com/replayd/replayd/fleet/shipment/mirror"
 	"github.com/replayd/replayd/fleet/shipment/shipmenttest"
+	"github.com/replayd/replayd/internal/testlog"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -237,20 +239,6 @@ func TestTouched(t *testing.T) {
 	})
 }
 
-// lines is a log.
-type lines struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.all.Write(p) }
-
-func (l *lines) count(s string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Count(l.all.Bytes(), []byte(s))
-}
-
 // TestFinished: a finished file that differs from the one beside the game server is logged, and no other is.
 func TestFinished(t *testing.T) {
 	t.Parallel()
@@ -260,12 +248,12 @@ func TestFinished(t *testing.T) {
 	other := send(t, s, "s1", "other").begin("one")
 	other.all = []byte("two")
 	other.tell(shipment.Finished)
-	var log lines
+	var log testlog.Log
 	m, _ := begin(t, conn, func(o *mirror.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	send(t, s, "s1", "next").begin("next")
 	has(t, m, "s1/next", "next") // so the others were taken
-	if log.count("level=WARN") != 1 || log.count("file=s1/other") != 1 {
-		t.Error(log.all.String())
+	if strings.Count(log.String(), "level=WARN") != 1 || strings.Count(log.String(), "file=s1/other") != 1 {
+		t.Error(log.String())
 	}
 }
 
