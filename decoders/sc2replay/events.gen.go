@@ -170,8 +170,8 @@ type Event struct {
 	UnitState UnitState
 	// A unit's life has ended. A fact: computed from the unit's events, and only sent to those who name the kind.
 	FactUnit FactUnit
-	// A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
-	// the kind.
+	// A player made a unit, a structure or an upgrade, or began a structure that was never complete. A fact: computed from several
+	// events, and only sent to those who name the kind.
 	FactBuildStep FactBuildStep
 	// How a player did in the game as a whole. A fact: behind the end of a replay whose events could all be read, and only
 	// sent to those who name the kind.
@@ -179,6 +179,13 @@ type Event struct {
 	// How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
 	// the game, if they do not say otherwise.
 	SamplePlayer SamplePlayer
+	// The game as a whole: map, mode, length, who played, who won. A fact: behind the end of a replay whose events could all be read,
+	// and only sent to those who name the kind.
+	FactMatch FactMatch
+	// Somebody wrote a message. A fact: who can read it is computed. Only sent to those who name the kind.
+	FactChat FactChat
+	// A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind.
+	FactUpgrade FactUpgrade
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
 	Other Other
@@ -1947,7 +1954,9 @@ type FactUnit struct {
 }
 
 // FactBuildStep: A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
-// owner, sprays and rewards.
+// owner, sprays and rewards. What a replay tells to have been begun, structures and units that are warped in, is also a step when it
+// ends without having been complete: end says how. Of more than a hundred that the end of the replay leaves unfinished, some are
+// missing.
 type FactBuildStep struct {
 	// The name of the type or of the upgrade, as the replay has it.
 	Name []byte
@@ -1974,13 +1983,16 @@ type FactBuildStep struct {
 	ReckonedTick int32
 	// HasReckonedTick reports whether ReckonedTick is set.
 	HasReckonedTick bool
+	// How it ended.
+	End StepEnd
 }
 
 // FactPlayer: A player's game in numbers.
 type FactPlayer struct {
 	// The player's number.
 	PlayerId uint32
-	// The place of the first main building, in whole cells. Absent for players who began without one.
+	// The place of the first main building, in whole cells. Absent for players who began without one, unless the map has chosen them:
+	// players_chosen of fact_match.
 	StartPlace Point2
 	// HasStartPlace reports whether StartPlace is set.
 	HasStartPlace bool
@@ -2018,6 +2030,15 @@ type FactPlayer struct {
 	HasSupply bool
 	// How the game ended for the player.
 	Result Result
+	// actions by the minutes of real time until the player left, or until the end of the replay. Absent without actions, and for less
+	// than a second. player_info has what the client's summary says, which counts every key.
+	ActionsPerMinute float64
+	// HasActionsPerMinute reports whether ActionsPerMinute is set.
+	HasActionsPerMinute bool
+	// The match-making rating, as in player_info.
+	Mmr int32
+	// HasMmr reports whether Mmr is set.
+	HasMmr bool
 }
 
 // SamplePlayer: A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
@@ -2096,6 +2117,88 @@ type SamplePlayer struct {
 	UnderConstruction uint32
 	// The sum of the counts of the player's upgrades so far.
 	Upgrades int64
+}
+
+// FactMatch: A game as a whole.
+type FactMatch struct {
+	// The map's name, by the details or else by the client's summary. Absent without them.
+	Map []byte
+	// The map's file, the last of the handles in the details, such as "EU/6de4…9c01.s2ma". Absent without them.
+	MapHandle []byte
+	// The expansion: "WoL", "HotS" or "LotV", as in decode_info.names.
+	Expansion []byte
+	// True if the replay does not name the expansion.
+	ExpansionGuessed bool
+	// How many play how many, such as "1v1" or "FFA": the attribute "teams". Absent when the replay has none.
+	Teams []byte
+	// The attribute "game_mode": "Amm" of the ladder, "Pub" of a public lobby, "Priv" of a private one. Absent when the replay has none.
+	GameMode []byte
+	// The gameloop in which the game began for its players: 0, but where the map has chosen them after the start, as GameHeart does,
+	// that in which the first main building appeared.
+	BeganTick int32
+	// The number of gameloops from then to the end, by the replay's header.
+	LengthTicks int32
+	// The same in real seconds at the game's speed.
+	LengthSeconds float64
+	// When gameloop 0 was, by a rule: the time at which the replay was saved, less its whole length. Absent where start_time of a
+	// replay is.
+	StartTime decoders.Time
+	// HasStartTime reports whether StartTime is set.
+	HasStartTime bool
+	// True if the map has chosen the players, by the rule of OBSERVER_SOURCE_RULE.
+	PlayersChosen bool
+	// Those who played, in the order of their slots, without observers.
+	Players []MatchPlayer
+	// The only team of which a player won, if none of its players lost. Absent without one, as in maps that put all in one team.
+	WinnerTeam uint32
+	// HasWinnerTeam reports whether WinnerTeam is set.
+	HasWinnerTeam bool
+	// How that, and the players' results, are known.
+	ResultSource ResultSource
+}
+
+// MatchPlayer: A player of a game.
+type MatchPlayer struct {
+	// The numbers, the slot and the name.
+	Ref PlayerRef
+	// HasRef reports whether Ref is set.
+	HasRef bool
+	// The team, from 0.
+	Team uint32
+	// The race, as in player_info.
+	Race []byte
+	// How the game ended for the player.
+	Result Result
+	// True for computers.
+	Computer bool
+}
+
+// FactChat: A message of a player or observer.
+type FactChat struct {
+	// The name of who wrote it. Absent when not known.
+	Name []byte
+	// Whether an observer wrote it.
+	Observer bool
+	// The recipient, as in chat.
+	Recipient Recipient
+	// The others whom it reached, by a rule, in the order of their slots: those in the lobby, without computers, who had not left. To
+	// all: each of them. To allies: the players of the team, or of an observer, the observers. To observers: these. To others nobody is
+	// known.
+	Recipients []PlayerRef
+	// The text.
+	Text []byte
+}
+
+// FactUpgrade: An upgrade that a player gained: without sprays and rewards, and without those with which the game begins.
+type FactUpgrade struct {
+	// The upgrade, such as "TerranInfantryWeaponsLevel1".
+	Name []byte
+	// The number of levels gained.
+	Count int32
+	// The gameloop in which it was begun, by the rule of fact_build_step. A replay does not tell when an upgrade was begun.
+	ReckonedTick int32
+	// HasReckonedTick reports whether ReckonedTick is set.
+	HasReckonedTick bool
 }
 
 // Other: An event whose kind is in no table.
@@ -2192,11 +2295,14 @@ const (
 	KindFactBuildStep
 	KindFactPlayer
 	KindSamplePlayer
+	KindFactMatch
+	KindFactChat
+	KindFactUpgrade
 	KindOther
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 78
+const KindCount = 81
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2276,6 +2382,9 @@ var kindNames = [KindCount]string{
 	"fact_build_step",
 	"fact_player",
 	"sample_player",
+	"fact_match",
+	"fact_chat",
+	"fact_upgrade",
 	"other",
 }
 
@@ -2491,6 +2600,36 @@ const (
 	UnitEndBecame UnitEnd = 3
 	// Its construction was cancelled. By a rule: it was under construction, and no player killed it.
 	UnitEndCancelled UnitEnd = 4
+)
+
+// StepEnd: How a step of a build order ended.
+type StepEnd int32
+
+// The values of StepEnd.
+const (
+	// Never sent.
+	StepEndUnspecified StepEnd = 0
+	// It was complete.
+	StepEndComplete StepEnd = 1
+	// It was killed under construction. The replay says by which player: fact_unit has it.
+	StepEndKilled StepEnd = 2
+	// It was cancelled, by the rule of UNIT_END_CANCELLED.
+	StepEndCancelled StepEnd = 3
+	// The replay ended before.
+	StepEndGameEnded StepEnd = 4
+)
+
+// ResultSource: How the result of a game is known.
+type ResultSource int32
+
+// The values of ResultSource.
+const (
+	// It is not known. Who left when settles too few games to go by.
+	ResultSourceUnspecified ResultSource = 0
+	// The details have it.
+	ResultSourceDetails ResultSource = 1
+	// The client's summary has it, and the details do not.
+	ResultSourceSummary ResultSource = 2
 )
 
 // EventStream: An event stream of a replay.

@@ -2,7 +2,7 @@
 // their last reported position.
 
 import type { Batch, Event, Kind, Replay } from "@replayd/client";
-import { type PlayerInfo, type PlayerRef, Result, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import { type PlayerInfo, type PlayerRef, Result, StepEnd, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
 import type { Format, News, Person, Sample, World } from "./format.js";
 import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
 import { type Place, Steps } from "./steps.js";
@@ -83,7 +83,8 @@ export class SC2World implements World {
         break;
       }
       case "factBuildStep": {
-        const { name, upgrade, unit, beganTick, reckonedTick } = kind.value;
+        const { name, upgrade, unit, beganTick, reckonedTick, end } = kind.value;
+        if (end !== StepEnd.COMPLETE) break;
         const began = beganTick ?? reckonedTick ?? tick;
         if (upgrade || unit?.class) this.news.push({ tick, kind: "build", client: playerOf(event), text: words(name), began });
         break;

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connect } from "@replayd/client";
-import { UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import { StepEnd, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
 import { factsOf, filesOf } from "../../clients/same/facts.mjs";
 import { binary, Daemon, repository } from "../../clients/typescript/test/daemon.js";
 import { source } from "./source.js";
@@ -53,7 +53,7 @@ function newsOf(fact) {
     case "chat": // of StarCraft II, where it is an event
       return [[tick, "chat", fact.event.player?.playerId ?? -1]];
     case "fact_build_step":
-      return value.upgrade || value.unit?.class ? [[tick, "build", fact.event.player.playerId]] : [];
+      return value.end === StepEnd.COMPLETE && (value.upgrade || value.unit?.class) ? [[tick, "build", fact.event.player.playerId]] : [];
   }
   return [];
 }

@@ -3,6 +3,7 @@ package facts
 import (
 	"bytes"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay"
 )
 
@@ -31,9 +32,13 @@ func (f *Fold) upgraded(ev *sc2replay.Event) {
 			return
 		}
 	}
-	if p := f.maker(ev); p != nil && ev.Upgrade.Count > 0 {
-		f.ready = append(f.ready, p.step(ev.AtTick, f.reckon(ev.AtTick, sc2replay.FactBuildStep{Name: name, Upgrade: true})))
+	p := f.maker(ev)
+	if p == nil || ev.Upgrade.Count <= 0 {
+		return
 	}
+	step := f.reckon(ev.AtTick, sc2replay.FactBuildStep{Name: name, Upgrade: true, End: sc2replay.StepEndComplete})
+	f.upgrade = sc2replay.FactUpgrade{Name: name, Count: ev.Upgrade.Count, ReckonedTick: step.ReckonedTick, HasReckonedTick: step.HasReckonedTick}
+	f.ready = append(f.ready, p.step(ev.AtTick, step), fact{kind: sc2replay.KindFactUpgrade})
 }
 
 // step makes the step of a complete unit.
@@ -46,8 +51,38 @@ func (f *Fold) step(ev *sc2replay.Event, of *sc2replay.Unit, began int32, known 
 		p.made(of)
 	}
 	f.ready = append(f.ready, p.step(ev.AtTick, f.reckon(ev.AtTick, sc2replay.FactBuildStep{
-		Name: of.TypeName, Unit: *of, HasUnit: true, BeganTick: began, HasBeganTick: known,
+		Name: of.TypeName, Unit: *of, HasUnit: true, BeganTick: began, HasBeganTick: known, End: sc2replay.StepEndComplete,
 	})))
+}
+
+// stopped makes the step of a construction that has ended without being complete.
+func (f *Fold) stopped(ev *sc2replay.Event, l *life, end sc2replay.UnitEnd) {
+	p := f.maker(ev)
+	if p == nil {
+		return
+	}
+	how := sc2replay.StepEndCancelled
+	if end == sc2replay.UnitEndKilled {
+		how = sc2replay.StepEndKilled
+	}
+	of := &ev.UnitDied.Unit
+	f.ready = append(f.ready, p.step(ev.AtTick, sc2replay.FactBuildStep{
+		Name: of.TypeName, Unit: *of, HasUnit: true, BeganTick: l.appeared, HasBeganTick: true, End: how,
+	}))
+}
+
+// unfinished makes the steps of the constructions that the end of the replay interrupts, by ascending tag, as far as there is room.
+func (f *Fold) unfinished(tick int32) {
+	tags := f.building()
+	for _, tag := range tags[:min(len(tags), decoders.Room-1-len(f.ready))] {
+		l := f.units.lives[tag]
+		p := f.players[l.owner]
+		made := p.step(tick, sc2replay.FactBuildStep{
+			Name: l.first, Unit: l.unit(tag), HasUnit: true, BeganTick: l.appeared, HasBeganTick: true, End: sc2replay.StepEndGameEnded,
+		})
+		made.player = p
+		f.ready = append(f.ready, made)
+	}
 }
 
 // reckon adds the time at which a step was begun that was complete at tick, by its build time, if the replay does not tell and

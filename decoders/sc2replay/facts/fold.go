@@ -3,17 +3,22 @@ package facts
 import "github.com/replayd/replayd/decoders/sc2replay"
 
 // Version is the version of the facts. It changes with any change of the conclusions or of their places.
-const Version = 1
+const Version = 2
 
 // Fold concludes facts from the events of one replay. Make it with New. Only one goroutine at a time may use it.
 type Fold struct {
 	of      *sc2replay.Replay
+	match   match
 	units   units
 	players players
 
 	event *sc2replay.Event // the last applied event
 	ready []fact           // the facts that it has completed
 	next  int              // the index in ready of the fact that Next fills in
+
+	// The facts of which an event completes one at most.
+	chat    sc2replay.FactChat
+	upgrade sc2replay.FactUpgrade
 }
 
 // fact is a complete fact. kind says which of its values is valid.
@@ -46,9 +51,17 @@ func (f *Fold) Apply(ev *sc2replay.Event) {
 		f.died(ev)
 	case sc2replay.KindUpgrade:
 		f.upgraded(ev)
+	case sc2replay.KindUnitOwnerChange:
+		f.units.give(ev)
+	case sc2replay.KindChat:
+		f.said(ev)
+	case sc2replay.KindGameUserLeave, sc2replay.KindPlayerLeave:
+		f.match.leave(ev)
+		f.players.apply(ev)
 	case sc2replay.KindEnd:
 		f.ended(ev)
 	default:
+		f.match.describe(ev)
 		f.players.apply(ev)
 	}
 }
@@ -68,10 +81,18 @@ func (f *Fold) Next(ev *sc2replay.Event) bool {
 	case sc2replay.KindFactUnit:
 		ev.FactUnit = from.unit
 	case sc2replay.KindFactBuildStep:
-		ev.FactBuildStep = from.step
+		if ev.FactBuildStep = from.step; from.player != nil { // of a step that no event of the player has ended
+			ev.Player, ev.HasPlayer = from.player.ref, true
+		}
 	case sc2replay.KindFactPlayer:
-		ev.FactPlayer = from.player.summary()
+		ev.FactPlayer = from.player.summary(f.match.length(f.event.AtTick), f.match.perSecond)
 		ev.Player, ev.HasPlayer = from.player.ref, true
+	case sc2replay.KindFactMatch:
+		ev.FactMatch = f.match.fact
+	case sc2replay.KindFactChat:
+		ev.FactChat = f.chat
+	case sc2replay.KindFactUpgrade:
+		ev.FactUpgrade = f.upgrade
 	}
 	return true
 }

@@ -93,14 +93,48 @@ func text(ev *sc2replay.Event) string {
 			optional(u.HasKillerPlayerId, u.KillerPlayerId), optional(u.HasBecame, string(u.Became.TypeName)), u.X)
 	case sc2replay.KindFactBuildStep:
 		s := &ev.FactBuildStep
-		return fmt.Sprintf("%s %s begun %s supply %s upgrade %v unit %v", head, s.Name, optional(s.HasBeganTick, s.BeganTick),
+		line := fmt.Sprintf("%s %s begun %s supply %s upgrade %v unit %v", head, s.Name, optional(s.HasBeganTick, s.BeganTick),
 			optional(s.HasSupply, s.Supply), s.Upgrade, s.HasUnit)
+		if s.End != sc2replay.StepEndComplete {
+			line += fmt.Sprint(" end ", s.End)
+		}
+		return line
+	case sc2replay.KindFactUpgrade:
+		return fmt.Sprintf("%s %s %d", head, ev.FactUpgrade.Name, ev.FactUpgrade.Count)
+	case sc2replay.KindFactChat:
+		return fmt.Sprintf("%s %s observer %v to %d %s: %s", head, ev.FactChat.Name, ev.FactChat.Observer, ev.FactChat.Recipient,
+			refs(ev.FactChat.Recipients), ev.FactChat.Text)
+	case sc2replay.KindFactMatch:
+		return head + " " + matchText(&ev.FactMatch)
 	}
 	p := &ev.FactPlayer
-	return fmt.Sprintf("%s at %s quotient %s capped %s of %d actions %s left %s made %d %d lost %d %d supply %s result %d", head,
+	return fmt.Sprintf("%s at %s quotient %s capped %s of %d actions %s left %s made %d %d lost %d %d supply %s result %d apm %s mmr %s", head,
 		optional(p.HasStartPlace, p.StartPlace.X), optional(p.HasSpendingQuotient, p.SpendingQuotient),
 		optional(p.HasSupplyCapped, p.SupplyCapped), p.Samples, optional(p.HasActions, p.Actions), optional(p.HasLeftTick, p.LeftTick),
-		p.ArmyMade, p.WorkersMade, p.ArmyLost, p.WorkersLost, optional(p.HasSupply, p.Supply), p.Result)
+		p.ArmyMade, p.WorkersMade, p.ArmyLost, p.WorkersLost, optional(p.HasSupply, p.Supply), p.Result,
+		optional(p.HasActionsPerMinute, fmt.Sprintf("%.3g", p.ActionsPerMinute)), optional(p.HasMmr, p.Mmr))
+}
+
+func refs(all []sc2replay.PlayerRef) string {
+	names := []string{}
+	for i := range all {
+		names = append(names, string(all[i].Name))
+	}
+	return fmt.Sprint(names)
+}
+
+func matchText(m *sc2replay.FactMatch) string {
+	line := fmt.Sprintf("%s of %s, %s %v, %s %s, from %d for %d, %v s", m.Map, m.MapHandle, m.Expansion, m.ExpansionGuessed, m.Teams, m.GameMode,
+		m.BeganTick, m.LengthTicks, m.LengthSeconds)
+	if m.HasStartTime {
+		line += " at " + m.StartTime.String()
+	}
+	line += fmt.Sprintf(", chosen %v, won by %s, source %d:", m.PlayersChosen, optional(m.HasWinnerTeam, m.WinnerTeam), m.ResultSource)
+	for i := range m.Players {
+		p := &m.Players[i]
+		line += fmt.Sprintf(" %s %s %d %d %v", p.Ref.Name, p.Race, p.Team, p.Result, p.Computer)
+	}
+	return line
 }
 
 // conclude returns the facts of events.
@@ -154,7 +188,32 @@ func TestFacts(t *testing.T) {
 		},
 		"cancelled": {
 			[]*sc2replay.Event{begun(20, 1, unit(5, "Barracks", other), 3), died(30, 1, unit(5, "Barracks", other), 3, 0)},
-			[]string{"30 fact_unit 1 Barracks was Barracks, 20 -, end 4 by - to -, at 3"},
+			[]string{
+				"30 fact_unit 1 Barracks was Barracks, 20 -, end 4 by - to -, at 3",
+				"30 fact_build_step 1 Barracks begun 20 supply - upgrade false unit true end 3",
+			},
+		},
+		"killed under construction": {
+			[]*sc2replay.Event{begun(20, 1, unit(5, "Barracks", other), 3), died(30, 1, unit(5, "Barracks", other), 3, 2)},
+			[]string{
+				"30 fact_unit 1 Barracks was Barracks, 20 -, end 1 by 2 to -, at 3",
+				"30 fact_build_step 1 Barracks begun 20 supply - upgrade false unit true end 2",
+			},
+		},
+		"unfinished": {
+			[]*sc2replay.Event{
+				stats(10, 50, 0, 12, 15), begun(20, 1, unit(9, "Barracks", other), 3), begun(21, 1, unit(5, "Bunker", other), 3),
+				begun(22, 0, unit(6, "Ruins", other), 3), begun(23, 1, unit(7, "Depot", other), 3), stats(30, 50, 0, 13, 15),
+				at(31, 0, sc2replay.KindUnitOwnerChange, func(ev *sc2replay.Event) {
+					ev.UnitOwnerChange = sc2replay.UnitOwnerChange{Unit: unit(7, "Depot", other)}
+				}), ended(40, sc2replay.PartStateComplete),
+			},
+			[]string{
+				"40 fact_match -  of ,  false,  , from 0 for 40, 0 s, chosen false, won by -, source 0:",
+				"40 fact_player 1 at - quotient 102 capped 0 of 2 actions 0 left - made 0 0 lost 0 0 supply 13 result 0 apm - mmr -",
+				"40 fact_build_step 1 Bunker begun 21 supply 12 upgrade false unit true end 4",
+				"40 fact_build_step 1 Barracks begun 20 supply 12 upgrade false unit true end 4",
+			},
 		},
 		"complete": {
 			[]*sc2replay.Event{
@@ -216,7 +275,7 @@ func TestFacts(t *testing.T) {
 			},
 			[]string{
 				"10 fact_build_step 1 Marine begun - supply - upgrade false unit true",
-				"11 fact_build_step 1 Stimpack begun - supply - upgrade true unit false",
+				"11 fact_build_step 1 Stimpack begun - supply - upgrade true unit false", "11 fact_upgrade 1 Stimpack 1",
 				"20 fact_build_step 1 OrbitalCommand begun - supply - upgrade false unit true",
 				"23 fact_build_step 1 Baneling begun 17 supply - upgrade false unit true",
 			},
@@ -235,9 +294,10 @@ func TestFacts(t *testing.T) {
 				"340 fact_build_step 1 SCV begun - supply 14 upgrade false unit true",
 				"350 fact_unit 1 SCV was SCV, 340 340, end 1 by 2 to -, at 3",
 				"351 fact_unit 1 SCV was , - -, end 1 by 1 to -, at 3",
+				"410 fact_match -  of ,  false,  , from 0 for 410, 0 s, chosen false, won by 0, source 2:   0 2 false",
 				// 200 unspent, 900 of income: 35*(1.233-5.298)+240 is 97.7
-				"410 fact_player 1 at 30 quotient 98 capped 0.5 of 2 actions 2 left 400 made 0 1 lost 0 1 supply 14 result 2",
-				"410 fact_player 2 at - quotient - capped - of 0 actions 0 left - made 0 0 lost 0 0 supply - result 0",
+				"410 fact_player 1 at 30 quotient 98 capped 0.5 of 2 actions 2 left 400 made 0 1 lost 0 1 supply 14 result 2 apm - mmr -",
+				"410 fact_player 2 at - quotient - capped - of 0 actions 0 left - made 0 0 lost 0 0 supply - result 0 apm - mmr -",
 			},
 		},
 		"a damaged game": {[]*sc2replay.Event{stats(160, 99, 800, 15, 15), ended(410, sc2replay.PartStatePartial)}, nil},
@@ -290,7 +350,7 @@ func TestRoom(t *testing.T) {
 		_, _ = fmt.Sscan(line, &tick, &kind)
 		kinds[kind]++
 	}
-	if len(kinds) != 3 {
+	if len(kinds) != 6 {
 		t.Errorf("facts of the kinds %v", kinds)
 	}
 	fold, fact := facts.New(nil), new(sc2replay.Event)

@@ -14,6 +14,8 @@ type players [sc2replay.MaxPlayers]*player
 type player struct {
 	ref      sc2replay.PlayerRef
 	result   sc2replay.Result
+	mmr      int32
+	rated    bool // mmr is known
 	start    sc2replay.Point2
 	started  bool // start is known
 	supplies []supply
@@ -55,6 +57,7 @@ func (s *players) apply(ev *sc2replay.Event) {
 	switch ev.Kind {
 	case sc2replay.KindPlayerInfo:
 		p.result = ev.PlayerInfo.Result
+		p.mmr, p.rated = ev.PlayerInfo.Mmr, ev.PlayerInfo.HasMmr
 	case sc2replay.KindPlayerStats:
 		p.sample(ev.AtTick, &ev.PlayerStats)
 	case sc2replay.KindCmd, sc2replay.KindCmdUpdateTargetPoint, sc2replay.KindCmdUpdateTargetUnit, sc2replay.KindSelectionDelta,
@@ -104,9 +107,9 @@ func count(u *sc2replay.Unit, army, workers *uint32) {
 }
 
 // place notes the place of the main building that a player begins with.
-func (s *players) place(ev *sc2replay.Event) {
+func (f *Fold) place(ev *sc2replay.Event) {
 	e := &ev.UnitBorn
-	if p := s.of(ev); ev.AtTick == 0 && p != nil && !p.started && sc2replay.IsTownHall(e.Unit.TypeName) {
+	if p := f.players.of(ev); (ev.AtTick == 0 || f.match.fact.PlayersChosen) && p != nil && !p.started && sc2replay.IsTownHall(e.Unit.TypeName) {
 		p.start, p.started = sc2replay.Point2{X: float32(e.X), Y: float32(e.Y)}, true
 	}
 }
@@ -121,28 +124,38 @@ func (f *Fold) ended(ev *sc2replay.Event) {
 			return
 		}
 	}
+	f.match.conclude(ev.AtTick)
+	f.ready = append(f.ready, fact{kind: sc2replay.KindFactMatch})
 	for _, p := range f.players {
 		if p != nil {
 			f.ready = append(f.ready, fact{kind: sc2replay.KindFactPlayer, player: p})
 		}
 	}
+	f.unfinished(ev.AtTick)
 }
 
-// Player returns the game so far of the player with a number, in the form of fact_player at the end. ok is false if no event has
-// named the player.
-func (f *Fold) Player(id uint32) (game sc2replay.FactPlayer, ok bool) {
+// Player returns the game up to a tick, the present one, of the player with a number, in the form of fact_player at the end. ok is
+// false if no event has named the player.
+func (f *Fold) Player(id uint32, tick int32) (game sc2replay.FactPlayer, ok bool) {
 	if id >= uint32(len(f.players)) || f.players[id] == nil {
 		return game, false
 	}
-	return f.players[id].summary(), true
+	return f.players[id].summary(tick, f.match.perSecond), true
 }
 
-// summary returns the player's game in numbers.
-func (p *player) summary() sc2replay.FactPlayer {
+// summary returns the player's game up to a tick in numbers. perSecond is the number of gameloops in a real second, or 0.
+func (p *player) summary(tick int32, perSecond float64) sc2replay.FactPlayer {
 	out := sc2replay.FactPlayer{
 		PlayerId: p.ref.PlayerId, StartPlace: p.start, HasStartPlace: p.started, Samples: uint32(len(p.supplies)),
 		Actions: p.actions, HasActions: p.ref.HasUserId, LeftTick: p.left, HasLeftTick: p.gone,
 		ArmyMade: p.army, WorkersMade: p.workers, ArmyLost: p.armyLost, WorkersLost: p.workersLost, Result: p.result,
+		Mmr: p.mmr, HasMmr: p.rated,
+	}
+	if p.gone {
+		tick = min(tick, p.left)
+	}
+	if seconds := float64(tick) / perSecond; out.HasActions && perSecond > 0 && seconds >= 1 {
+		out.ActionsPerMinute, out.HasActionsPerMinute = float64(p.actions)*60/seconds, true
 	}
 	if n := int64(len(p.supplies)); n > 0 {
 		out.Supply, out.HasSupply = p.supplies[n-1].used, true

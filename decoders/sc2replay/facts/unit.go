@@ -1,6 +1,10 @@
 package facts
 
-import "github.com/replayd/replayd/decoders/sc2replay"
+import (
+	"slices"
+
+	"github.com/replayd/replayd/decoders/sc2replay"
+)
 
 // units holds the units alive.
 type units struct {
@@ -14,6 +18,8 @@ type life struct {
 	first    []byte // its first type
 	appeared int32
 	complete int32 // 0 while it is under construction; a unit that has existed since the beginning never is
+	owner    uint32
+	class    sc2replay.UnitClass
 	building bool
 	hatched  int32 // the gameloop in which a unit hatched from it, plus one
 }
@@ -32,14 +38,43 @@ func (u *units) add(of *sc2replay.Unit, tick int32) *life {
 		l = new(life)
 		u.lives[of.Tag] = l
 	}
-	*l = life{first: of.TypeName, appeared: tick}
+	*l = life{first: of.TypeName, appeared: tick, class: of.Class}
 	return l
+}
+
+// unit returns a unit with the type with which it appeared.
+func (l *life) unit(tag uint32) sc2replay.Unit {
+	return sc2replay.Unit{
+		Tag: tag, Index: tag >> recycleBits, Recycle: tag & (1<<recycleBits - 1), TypeName: l.first, Class: l.class,
+	}
+}
+
+// recycleBits is the number of a tag's lower bits that count the earlier uses of a unit's index.
+const recycleBits = 18
+
+// give notes that a unit has another owner.
+func (u *units) give(ev *sc2replay.Event) {
+	if l := u.lives[ev.UnitOwnerChange.Unit.Tag]; l != nil {
+		l.owner = ev.UnitOwnerChange.ControlPlayerId
+	}
+}
+
+// building returns the tags of players' units under construction, in ascending order.
+func (f *Fold) building() (tags []uint32) {
+	for tag, l := range f.units.lives {
+		if l.building && l.owner > 0 && l.owner < uint32(len(f.players)) && f.players[l.owner] != nil {
+			tags = append(tags, tag)
+		}
+	}
+	slices.Sort(tags)
+	return tags
 }
 
 // begin notes a construction.
 func (u *units) begin(ev *sc2replay.Event) {
 	e := &ev.UnitInit
-	u.add(&e.Unit, ev.AtTick).building = true
+	l := u.add(&e.Unit, ev.AtTick)
+	l.building, l.owner = true, e.ControlPlayerId
 	if u.tick != ev.AtTick {
 		u.tick, u.begun = ev.AtTick, u.begun[:0]
 	}
@@ -74,7 +109,8 @@ func (f *Fold) born(ev *sc2replay.Event) {
 			creator.hatched = ev.AtTick + 1
 		}
 	}
-	f.players.place(ev)
+	f.place(ev)
+	f.match.hallAt(ev.AtTick, e.ControlPlayerId, e.Unit.TypeName)
 	f.step(ev, &e.Unit, e.StartedTick, e.HasStartedTick)
 }
 
@@ -117,4 +153,7 @@ func (f *Fold) died(ev *sc2replay.Event) {
 		out.End = sc2replay.UnitEndCancelled
 	}
 	f.ready = append(f.ready, fact{kind: sc2replay.KindFactUnit, unit: out})
+	if l != nil && l.building {
+		f.stopped(ev, l, out.End)
+	}
 }

@@ -561,6 +561,27 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendSamplePlayer(b, &m.SamplePlayer)
 			b = protoappend.Close(b, at)
 		}
+	case sc2replay.KindFactMatch:
+		{
+			b = append(b, 0xa2, 0x0a, 0)
+			at := len(b)
+			b = appendFactMatch(b, &m.FactMatch)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactChat:
+		{
+			b = append(b, 0xaa, 0x0a, 0)
+			at := len(b)
+			b = appendFactChat(b, &m.FactChat)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactUpgrade:
+		{
+			b = append(b, 0xb2, 0x0a, 0)
+			at := len(b)
+			b = appendFactUpgrade(b, &m.FactUpgrade)
+			b = protoappend.Close(b, at)
+		}
 	case sc2replay.KindOther:
 		{
 			b = append(b, 0xb2, 0x09, 0)
@@ -3517,6 +3538,10 @@ func appendFactBuildStep(b []byte, m *sc2replay.FactBuildStep) []byte {
 		b = append(b, 0x30)
 		b = protoappend.Varint(b, uint64(m.ReckonedTick))
 	}
+	if m.End != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.End))
+	}
 	return b
 }
 
@@ -3576,6 +3601,14 @@ func appendFactPlayer(b []byte, m *sc2replay.FactPlayer) []byte {
 	if m.Result != 0 {
 		b = append(b, 0x68)
 		b = protoappend.Varint(b, uint64(m.Result))
+	}
+	if m.HasActionsPerMinute {
+		b = append(b, 0x71)
+		b = protoappend.Double(b, m.ActionsPerMinute)
+	}
+	if m.HasMmr {
+		b = append(b, 0x78)
+		b = protoappend.Sint32(b, m.Mmr)
 	}
 	return b
 }
@@ -3664,6 +3697,146 @@ func appendSamplePlayer(b []byte, m *sc2replay.SamplePlayer) []byte {
 	if m.Upgrades != 0 {
 		b = append(b, 0xa8, 0x01)
 		b = protoappend.Sint64(b, m.Upgrades)
+	}
+	return b
+}
+
+func appendFactMatch(b []byte, m *sc2replay.FactMatch) []byte {
+	if len(m.Map) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Map)
+	}
+	if len(m.MapHandle) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.MapHandle)
+	}
+	if len(m.Expansion) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Expansion)
+	}
+	if m.ExpansionGuessed {
+		b = append(b, 0x20)
+		b = protoappend.Bool(b, m.ExpansionGuessed)
+	}
+	if len(m.Teams) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Teams)
+	}
+	if len(m.GameMode) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.String(b, m.GameMode)
+	}
+	if m.BeganTick != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	if m.LengthTicks != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.LengthTicks))
+	}
+	if math.Float64bits(m.LengthSeconds) != 0 {
+		b = append(b, 0x49)
+		b = protoappend.Double(b, m.LengthSeconds)
+	}
+	if m.HasStartTime {
+		{
+			b = append(b, 0x52, 0)
+			at := len(b)
+			b = protoappend.Time(b, m.StartTime)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.PlayersChosen {
+		b = append(b, 0x58)
+		b = protoappend.Bool(b, m.PlayersChosen)
+	}
+	for i := range m.Players {
+		{
+			b = append(b, 0x62, 0)
+			at := len(b)
+			b = appendMatchPlayer(b, &m.Players[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasWinnerTeam {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.WinnerTeam))
+	}
+	if m.ResultSource != 0 {
+		b = append(b, 0x70)
+		b = protoappend.Varint(b, uint64(m.ResultSource))
+	}
+	return b
+}
+
+func appendMatchPlayer(b []byte, m *sc2replay.MatchPlayer) []byte {
+	if m.HasRef {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendPlayerRef(b, &m.Ref)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if len(m.Race) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Race)
+	}
+	if m.Result != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Result))
+	}
+	if m.Computer {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.Computer)
+	}
+	return b
+}
+
+func appendFactChat(b []byte, m *sc2replay.FactChat) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Observer {
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.Observer)
+	}
+	if m.Recipient != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Recipient))
+	}
+	for i := range m.Recipients {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendPlayerRef(b, &m.Recipients[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if len(m.Text) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.Text)
+	}
+	return b
+}
+
+func appendFactUpgrade(b []byte, m *sc2replay.FactUpgrade) []byte {
+	if len(m.Name) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Count != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Sint32(b, m.Count)
+	}
+	if m.HasReckonedTick {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.ReckonedTick))
 	}
 	return b
 }
@@ -3771,5 +3944,8 @@ var Kinds = []string{
 	"fact_build_step",
 	"fact_player",
 	"sample_player",
+	"fact_match",
+	"fact_chat",
+	"fact_upgrade",
 	"other",
 }

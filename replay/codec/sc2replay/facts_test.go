@@ -59,6 +59,16 @@ func deliver(t *testing.T, data []byte, from decoders.Position, include ...*repl
 
 func named(kinds ...string) *replaydv1.EventFilter { return &replaydv1.EventFilter{Kinds: kinds} }
 
+// factKinds returns the names of all kinds of facts.
+func factKinds() (kinds []string) {
+	for _, kind := range encoder.Codec.Filters.Kinds {
+		if kind.Fact {
+			kinds = append(kinds, kind.Name)
+		}
+	}
+	return kinds
+}
+
 func isFact(p placed) bool { return strings.HasPrefix(p.kind, "fact_") }
 
 // TestFacts: facts come only to those who name them, behind the event that completes them, at the same positions whatever else is
@@ -73,7 +83,7 @@ func TestFacts(t *testing.T) {
 	if got := deliver(t, data, start, &replaydv1.EventFilter{}); !slices.Equal(got, raw) {
 		t.Fatal("an empty filter selects facts")
 	}
-	kinds := []string{"fact_unit", "fact_build_step", "fact_player"}
+	kinds := factKinds()
 	whole := deliver(t, data, start, &replaydv1.EventFilter{}, named(kinds...))
 	var facts, others []placed
 	for i, p := range whole {

@@ -80,11 +80,11 @@ func (s *standing) add(ev *sc2replay.Event) {
 	s.state.Apply(ev)
 	s.fold.Apply(ev)
 	for s.fold.Next(&s.fact) {
-		if s.fact.Kind != sc2replay.KindFactBuildStep || !s.fact.FactBuildStep.Upgrade || s.fact.Player.PlayerId >= sc2replay.MaxPlayers {
+		if s.fact.Kind != sc2replay.KindFactUpgrade || s.fact.Player.PlayerId >= sc2replay.MaxPlayers {
 			continue
 		}
 		if list := &s.upgrades[s.fact.Player.PlayerId]; len(*list) < maxUpgrades {
-			*list = append(*list, &replaydv1.Sc2ReplayUpgrade{Name: name(s.fact.FactBuildStep.Name), Tick: s.fact.AtTick})
+			*list = append(*list, &replaydv1.Sc2ReplayUpgrade{Name: name(s.fact.FactUpgrade.Name), Tick: s.fact.AtTick})
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (s *standing) conclude(p *sc2replay.Replay, d *sc2replay.Decoder, tick int3
 			out.Observers++
 			continue
 		}
-		player := s.player(q, tick, p.Start.LoopsPerRealSecond)
+		player := s.player(q, tick)
 		out.Players = append(out.Players, player)
 		if q.Ref.HasPlayerId {
 			byID[q.Ref.PlayerId] = player
@@ -117,7 +117,7 @@ func (s *standing) conclude(p *sc2replay.Replay, d *sc2replay.Decoder, tick int3
 }
 
 // player returns the known facts of a player, without living units.
-func (s *standing) player(q *sc2replay.PlayerInfo, tick int32, perSecond float64) *replaydv1.Sc2ReplayPlayer {
+func (s *standing) player(q *sc2replay.PlayerInfo, tick int32) *replaydv1.Sc2ReplayPlayer {
 	out := &replaydv1.Sc2ReplayPlayer{
 		Name: name(q.Ref.Name), Clan: name(q.Clan), Race: name(q.Race), Team: q.Team, Computer: q.Computer, Result: sc2replayv1.Result(q.Result),
 	}
@@ -131,7 +131,7 @@ func (s *standing) player(q *sc2replay.PlayerInfo, tick int32, perSecond float64
 	if q.Ref.PlayerId < sc2replay.MaxPlayers {
 		out.Upgrades = s.upgrades[q.Ref.PlayerId]
 	}
-	game, ok := s.fold.Player(q.Ref.PlayerId)
+	game, ok := s.fold.Player(q.Ref.PlayerId, tick)
 	if !ok {
 		return out
 	}
@@ -142,12 +142,11 @@ func (s *standing) player(q *sc2replay.PlayerInfo, tick int32, perSecond float64
 	if game.HasSupplyCapped {
 		out.SupplyCapped = new(float64(game.SupplyCapped))
 	}
-	until := tick
 	if game.HasLeftTick {
-		out.LeftTick, until = &game.LeftTick, min(tick, game.LeftTick)
+		out.LeftTick = &game.LeftTick
 	}
-	if seconds := float64(until) / perSecond; game.HasActions && seconds >= 1 {
-		out.Apm = new(float64(game.Actions) / seconds * 60)
+	if game.HasActionsPerMinute {
+		out.Apm = &game.ActionsPerMinute
 	}
 	return out
 }

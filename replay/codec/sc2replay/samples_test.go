@@ -185,7 +185,7 @@ func TestSamples(t *testing.T) {
 	if slices.ContainsFunc(raw, isSample) || slices.ContainsFunc(deliver(t, data, start, &replaydv1.EventFilter{}), isSample) {
 		t.Fatal("samples come to those who do not name them")
 	}
-	facts := named("fact_unit", "fact_build_step", "fact_player")
+	facts := named(factKinds()...)
 	whole := deliver(t, data, start, &replaydv1.EventFilter{}, facts, every(32))
 	if others := slices.DeleteFunc(slices.Clone(whole), func(p placed) bool { return isSample(p) || isFact(p) }); !slices.Equal(others, raw) {
 		t.Fatal("samples change the events of the replay")

@@ -489,17 +489,18 @@ var Tables = table.Format{
 			{Name: "x", Comment: "The place of its end, in whole cells.", Type: table.Uint32},
 			{Name: "y", Comment: "The place of its end, in whole cells.", Type: table.Uint32},
 		}},
-		{Name: "fact_build_step", Comment: "A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an owner, sprays and rewards.", Fields: []table.Field{
+		{Name: "fact_build_step", Comment: "A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an owner, sprays and rewards. What a replay tells to have been begun, structures and units that are warped in, is also a step when it ends without having been complete: end says how. Of more than a hundred that the end of the replay leaves unfinished, some are missing.", Fields: []table.Field{
 			{Name: "name", Comment: "The name of the type or of the upgrade, as the replay has it.", Type: table.Name},
 			{Name: "upgrade", Comment: "True for an upgrade.", Type: table.Bool},
 			{Name: "unit", Nullable: true, Comment: "The unit or structure. Absent for an upgrade.", Type: table.Struct, Fields: columnsOfUnit},
 			{Name: "began_tick", Nullable: true, Comment: "The gameloop in which it was begun. Only for what the replay tells exactly: structures, units that are warped in or hatch, and morphs with a cocoon. Absent for all others, because a replay does not contain when a structure begins to train a unit or to research an upgrade.", Type: table.Int32},
 			{Name: "supply", Nullable: true, Comment: "The supply that the player's units used by then, or, where it is not known when the step was begun, when it was complete: from the last player_stats before. Absent before the first.", Type: table.Float32},
 			{Name: "reckoned_tick", Nullable: true, Comment: "The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.", Type: table.Int32},
+			{Name: "end", Comment: "How it ended.", Type: table.Name, Enum: namesOfStepEnd},
 		}},
 		{Name: "fact_player", Comment: "A player's game in numbers.", Fields: []table.Field{
 			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
-			{Name: "start_place", Nullable: true, Comment: "The place of the first main building, in whole cells. Absent for players who began without one.", Type: table.Struct, Fields: columnsOfPoint2},
+			{Name: "start_place", Nullable: true, Comment: "The place of the first main building, in whole cells. Absent for players who began without one, unless the map has chosen them: players_chosen of fact_match.", Type: table.Struct, Fields: columnsOfPoint2},
 			{Name: "spending_quotient", Nullable: true, Comment: "The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.", Type: table.Int32},
 			{Name: "supply_capped", Nullable: true, Comment: "The share of the player_stats in which the supply used was at least the supply made, from 0 to 1. Absent without player_stats.", Type: table.Float32},
 			{Name: "samples", Comment: "The number of player_stats.", Type: table.Uint32},
@@ -511,6 +512,8 @@ var Tables = table.Format{
 			{Name: "workers_lost", Comment: "Workers that other players killed.", Type: table.Uint32},
 			{Name: "supply", Nullable: true, Comment: "The player's supply used in the last player_stats. Absent without player_stats.", Type: table.Float32},
 			{Name: "result", Comment: "How the game ended for the player.", Type: table.Name, Enum: namesOfResult},
+			{Name: "actions_per_minute", Nullable: true, Comment: "actions by the minutes of real time until the player left, or until the end of the replay. Absent without actions, and for less than a second. player_info has what the client's summary says, which counts every key.", Type: table.Float64},
+			{Name: "mmr", Nullable: true, Comment: "The match-making rating, as in player_info.", Type: table.Int32},
 		}},
 		{Name: "sample_player", Comment: "A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops behind the last one. Replays without tracker events, such as all before 2.0.8, have none. The amounts are those of the player's last player_stats, which the game writes every 160 gameloops; the units are those that are alive.", Fields: []table.Field{
 			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
@@ -534,6 +537,34 @@ var Tables = table.Format{
 			{Name: "structures", Comment: "Complete buildings.", Type: table.Uint32},
 			{Name: "under_construction", Comment: "Units and buildings that are being built or warped in.", Type: table.Uint32},
 			{Name: "upgrades", Comment: "The sum of the counts of the player's upgrades so far.", Type: table.Int64},
+		}},
+		{Name: "fact_match", Comment: "A game as a whole.", Fields: []table.Field{
+			{Name: "map", Nullable: true, Comment: "The map's name, by the details or else by the client's summary. Absent without them.", Type: table.Text},
+			{Name: "map_handle", Nullable: true, Comment: "The map's file, the last of the handles in the details, such as \"EU/6de4…9c01.s2ma\". Absent without them.", Type: table.Text},
+			{Name: "expansion", Comment: "The expansion: \"WoL\", \"HotS\" or \"LotV\", as in decode_info.names.", Type: table.Text},
+			{Name: "expansion_guessed", Comment: "True if the replay does not name the expansion.", Type: table.Bool},
+			{Name: "teams", Nullable: true, Comment: "How many play how many, such as \"1v1\" or \"FFA\": the attribute \"teams\". Absent when the replay has none.", Type: table.Text},
+			{Name: "game_mode", Nullable: true, Comment: "The attribute \"game_mode\": \"Amm\" of the ladder, \"Pub\" of a public lobby, \"Priv\" of a private one. Absent when the replay has none.", Type: table.Text},
+			{Name: "began_tick", Comment: "The gameloop in which the game began for its players: 0, but where the map has chosen them after the start, as GameHeart does, that in which the first main building appeared.", Type: table.Int32},
+			{Name: "length_ticks", Comment: "The number of gameloops from then to the end, by the replay's header.", Type: table.Int32},
+			{Name: "length_seconds", Comment: "The same in real seconds at the game's speed.", Type: table.Float64},
+			{Name: "start_time", Nullable: true, Comment: "When gameloop 0 was, by a rule: the time at which the replay was saved, less its whole length. Absent where start_time of a replay is.", Type: table.Time},
+			{Name: "players_chosen", Comment: "True if the map has chosen the players, by the rule of OBSERVER_SOURCE_RULE.", Type: table.Bool},
+			{Name: "players", Comment: "Those who played, in the order of their slots, without observers.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfMatchPlayer}}},
+			{Name: "winner_team", Nullable: true, Comment: "The only team of which a player won, if none of its players lost. Absent without one, as in maps that put all in one team.", Type: table.Uint32},
+			{Name: "result_source", Comment: "How that, and the players' results, are known.", Type: table.Name, Enum: namesOfResultSource},
+		}},
+		{Name: "fact_chat", Comment: "A message of a player or observer.", Fields: []table.Field{
+			{Name: "name", Nullable: true, Comment: "The name of who wrote it. Absent when not known.", Type: table.Name},
+			{Name: "observer", Comment: "Whether an observer wrote it.", Type: table.Bool},
+			{Name: "recipient", Comment: "The recipient, as in chat.", Type: table.Name, Enum: namesOfRecipient},
+			{Name: "recipients", Comment: "The others whom it reached, by a rule, in the order of their slots: those in the lobby, without computers, who had not left. To all: each of them. To allies: the players of the team, or of an observer, the observers. To observers: these. To others nobody is known.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfPlayerRef}}},
+			{Name: "text", Comment: "The text.", Type: table.Text},
+		}},
+		{Name: "fact_upgrade", Comment: "An upgrade that a player gained: without sprays and rewards, and without those with which the game begins.", Fields: []table.Field{
+			{Name: "name", Comment: "The upgrade, such as \"TerranInfantryWeaponsLevel1\".", Type: table.Name},
+			{Name: "count", Comment: "The number of levels gained.", Type: table.Int32},
+			{Name: "reckoned_tick", Nullable: true, Comment: "The gameloop in which it was begun, by the rule of fact_build_step. A replay does not tell when an upgrade was begun.", Type: table.Int32},
 		}},
 		{Name: "other", Comment: "An event whose kind is in no table.", Fields: []table.Field{
 			{Name: "stream", Comment: "The event stream that contains it.", Type: table.Name, Enum: namesOfEventStream},
@@ -927,6 +958,14 @@ var columnsOfHijackUser = []table.Field{
 	{Name: "clan_logo", Nullable: true, Comment: "Handle of the clan's logo, 40 bytes.", Type: table.Binary},
 }
 
+var columnsOfMatchPlayer = []table.Field{
+	{Name: "ref", Nullable: true, Comment: "The numbers, the slot and the name.", Type: table.Struct, Fields: columnsOfPlayerRef},
+	{Name: "team", Comment: "The team, from 0.", Type: table.Uint32},
+	{Name: "race", Comment: "The race, as in player_info.", Type: table.Text},
+	{Name: "result", Comment: "How the game ended for the player.", Type: table.Name, Enum: namesOfResult},
+	{Name: "computer", Comment: "True for computers.", Type: table.Bool},
+}
+
 var namesOfUnitClass = map[int32]string{
 	0: "UNIT_CLASS_UNSPECIFIED",
 	1: "UNIT_CLASS_WORKER",
@@ -999,6 +1038,20 @@ var namesOfUnitEnd = map[int32]string{
 	2: "UNIT_END_HATCHED",
 	3: "UNIT_END_BECAME",
 	4: "UNIT_END_CANCELLED",
+}
+
+var namesOfStepEnd = map[int32]string{
+	0: "STEP_END_UNSPECIFIED",
+	1: "STEP_END_COMPLETE",
+	2: "STEP_END_KILLED",
+	3: "STEP_END_CANCELLED",
+	4: "STEP_END_GAME_ENDED",
+}
+
+var namesOfResultSource = map[int32]string{
+	0: "RESULT_SOURCE_UNSPECIFIED",
+	1: "RESULT_SOURCE_DETAILS",
+	2: "RESULT_SOURCE_SUMMARY",
 }
 
 var namesOfEventStream = map[int32]string{
@@ -1167,6 +1220,12 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowFactPlayer(c[6:], &m.FactPlayer)
 	case sc2replay.KindSamplePlayer:
 		rowSamplePlayer(c[6:], &m.SamplePlayer)
+	case sc2replay.KindFactMatch:
+		rowFactMatch(c[6:], &m.FactMatch)
+	case sc2replay.KindFactChat:
+		rowFactChat(c[6:], &m.FactChat)
+	case sc2replay.KindFactUpgrade:
+		rowFactUpgrade(c[6:], &m.FactUpgrade)
 	case sc2replay.KindOther:
 		rowOther(c[6:], &m.Other)
 	default: // it has no fields
@@ -3083,7 +3142,7 @@ func rowFactUnit(c []table.Column, m *sc2replay.FactUnit) {
 }
 
 func rowFactBuildStep(c []table.Column, m *sc2replay.FactBuildStep) {
-	_ = c[11]
+	_ = c[12]
 	c[0].Name(m.Name)
 	c[1].Bool(m.Upgrade)
 	if !c[2].Off {
@@ -3109,10 +3168,11 @@ func rowFactBuildStep(c []table.Column, m *sc2replay.FactBuildStep) {
 	} else {
 		c[11].Null()
 	}
+	c[12].Enum(int32(m.End))
 }
 
 func rowFactPlayer(c []table.Column, m *sc2replay.FactPlayer) {
-	_ = c[14]
+	_ = c[16]
 	c[0].Uint32(m.PlayerId)
 	if !c[1].Off {
 		if m.HasStartPlace {
@@ -3153,6 +3213,16 @@ func rowFactPlayer(c []table.Column, m *sc2replay.FactPlayer) {
 		c[13].Null()
 	}
 	c[14].Enum(int32(m.Result))
+	if m.HasActionsPerMinute {
+		c[15].Float64(m.ActionsPerMinute)
+	} else {
+		c[15].Null()
+	}
+	if m.HasMmr {
+		c[16].Int32(m.Mmr)
+	} else {
+		c[16].Null()
+	}
 }
 
 func rowSamplePlayer(c []table.Column, m *sc2replay.SamplePlayer) {
@@ -3234,6 +3304,100 @@ func rowSamplePlayer(c []table.Column, m *sc2replay.SamplePlayer) {
 	c[18].Uint32(m.Structures)
 	c[19].Uint32(m.UnderConstruction)
 	c[20].Int64(m.Upgrades)
+}
+
+func rowFactMatch(c []table.Column, m *sc2replay.FactMatch) {
+	_ = c[23]
+	if len(m.Map) > 0 {
+		c[0].Text(m.Map)
+	} else {
+		c[0].Null()
+	}
+	if len(m.MapHandle) > 0 {
+		c[1].Text(m.MapHandle)
+	} else {
+		c[1].Null()
+	}
+	c[2].Text(m.Expansion)
+	c[3].Bool(m.ExpansionGuessed)
+	if len(m.Teams) > 0 {
+		c[4].Text(m.Teams)
+	} else {
+		c[4].Null()
+	}
+	if len(m.GameMode) > 0 {
+		c[5].Text(m.GameMode)
+	} else {
+		c[5].Null()
+	}
+	c[6].Int32(m.BeganTick)
+	c[7].Int32(m.LengthTicks)
+	c[8].Float64(m.LengthSeconds)
+	if m.HasStartTime {
+		c[9].Time(m.StartTime)
+	} else {
+		c[9].Null()
+	}
+	c[10].Bool(m.PlayersChosen)
+	if !c[11].Off {
+		c[11].Items(len(m.Players))
+		for i := range m.Players {
+			table.Fields(c[12:])
+			rowMatchPlayer(c[13:], &m.Players[i])
+		}
+	}
+	if m.HasWinnerTeam {
+		c[22].Uint32(m.WinnerTeam)
+	} else {
+		c[22].Null()
+	}
+	c[23].Enum(int32(m.ResultSource))
+}
+
+func rowMatchPlayer(c []table.Column, m *sc2replay.MatchPlayer) {
+	_ = c[8]
+	if !c[0].Off {
+		if m.HasRef {
+			table.Fields(c[0:])
+			rowPlayerRef(c[1:], &m.Ref)
+		} else {
+			c[0].Null()
+		}
+	}
+	c[5].Uint32(m.Team)
+	c[6].Text(m.Race)
+	c[7].Enum(int32(m.Result))
+	c[8].Bool(m.Computer)
+}
+
+func rowFactChat(c []table.Column, m *sc2replay.FactChat) {
+	_ = c[9]
+	if len(m.Name) > 0 {
+		c[0].Name(m.Name)
+	} else {
+		c[0].Null()
+	}
+	c[1].Bool(m.Observer)
+	c[2].Enum(int32(m.Recipient))
+	if !c[3].Off {
+		c[3].Items(len(m.Recipients))
+		for i := range m.Recipients {
+			table.Fields(c[4:])
+			rowPlayerRef(c[5:], &m.Recipients[i])
+		}
+	}
+	c[9].Text(m.Text)
+}
+
+func rowFactUpgrade(c []table.Column, m *sc2replay.FactUpgrade) {
+	_ = c[2]
+	c[0].Name(m.Name)
+	c[1].Int32(m.Count)
+	if m.HasReckonedTick {
+		c[2].Int32(m.ReckonedTick)
+	} else {
+		c[2].Null()
+	}
 }
 
 func rowOther(c []table.Column, m *sc2replay.Other) {

@@ -66,6 +66,8 @@ func printOrders(w io.Writer, s *replayd.Stream, until time.Duration) error {
 		}
 		at, how := event.Tick, "done"
 		switch {
+		case step.GetEnd() != sc2replayv1.StepEnd_STEP_END_COMPLETE:
+			at, how = step.GetBeganTick(), "never complete"
 		case step.BeganTick != nil:
 			at, how = step.GetBeganTick(), ""
 		case step.ReckonedTick != nil:

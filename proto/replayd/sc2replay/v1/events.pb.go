@@ -654,6 +654,120 @@ func (UnitEnd) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
+// How a step of a build order ended.
+type StepEnd int32
+
+const (
+	// Never sent.
+	StepEnd_STEP_END_UNSPECIFIED StepEnd = 0
+	// It was complete.
+	StepEnd_STEP_END_COMPLETE StepEnd = 1
+	// It was killed under construction. The replay says by which player: fact_unit has it.
+	StepEnd_STEP_END_KILLED StepEnd = 2
+	// It was cancelled, by the rule of UNIT_END_CANCELLED.
+	StepEnd_STEP_END_CANCELLED StepEnd = 3
+	// The replay ended before.
+	StepEnd_STEP_END_GAME_ENDED StepEnd = 4
+)
+
+// Enum value maps for StepEnd.
+var (
+	StepEnd_name = map[int32]string{
+		0: "STEP_END_UNSPECIFIED",
+		1: "STEP_END_COMPLETE",
+		2: "STEP_END_KILLED",
+		3: "STEP_END_CANCELLED",
+		4: "STEP_END_GAME_ENDED",
+	}
+	StepEnd_value = map[string]int32{
+		"STEP_END_UNSPECIFIED": 0,
+		"STEP_END_COMPLETE":    1,
+		"STEP_END_KILLED":      2,
+		"STEP_END_CANCELLED":   3,
+		"STEP_END_GAME_ENDED":  4,
+	}
+)
+
+func (x StepEnd) Enum() *StepEnd {
+	p := new(StepEnd)
+	*p = x
+	return p
+}
+
+func (x StepEnd) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StepEnd) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[10].Descriptor()
+}
+
+func (StepEnd) Type() protoreflect.EnumType {
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[10]
+}
+
+func (x StepEnd) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StepEnd.Descriptor instead.
+func (StepEnd) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{10}
+}
+
+// How the result of a game is known.
+type ResultSource int32
+
+const (
+	// It is not known. Who left when settles too few games to go by.
+	ResultSource_RESULT_SOURCE_UNSPECIFIED ResultSource = 0
+	// The details have it.
+	ResultSource_RESULT_SOURCE_DETAILS ResultSource = 1
+	// The client's summary has it, and the details do not.
+	ResultSource_RESULT_SOURCE_SUMMARY ResultSource = 2
+)
+
+// Enum value maps for ResultSource.
+var (
+	ResultSource_name = map[int32]string{
+		0: "RESULT_SOURCE_UNSPECIFIED",
+		1: "RESULT_SOURCE_DETAILS",
+		2: "RESULT_SOURCE_SUMMARY",
+	}
+	ResultSource_value = map[string]int32{
+		"RESULT_SOURCE_UNSPECIFIED": 0,
+		"RESULT_SOURCE_DETAILS":     1,
+		"RESULT_SOURCE_SUMMARY":     2,
+	}
+)
+
+func (x ResultSource) Enum() *ResultSource {
+	p := new(ResultSource)
+	*p = x
+	return p
+}
+
+func (x ResultSource) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ResultSource) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_sc2replay_v1_events_proto_enumTypes[11].Descriptor()
+}
+
+func (ResultSource) Type() protoreflect.EnumType {
+	return &file_replayd_sc2replay_v1_events_proto_enumTypes[11]
+}
+
+func (x ResultSource) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ResultSource.Descriptor instead.
+func (ResultSource) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{11}
+}
+
 // The events of one batch.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -790,6 +904,9 @@ type Event struct {
 	//	*Event_FactBuildStep
 	//	*Event_FactPlayer
 	//	*Event_SamplePlayer
+	//	*Event_FactMatch
+	//	*Event_FactChat
+	//	*Event_FactUpgrade
 	//	*Event_Other
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1538,6 +1655,33 @@ func (x *Event) GetSamplePlayer() *SamplePlayer {
 	return nil
 }
 
+func (x *Event) GetFactMatch() *FactMatch {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactMatch); ok {
+			return x.FactMatch
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactChat() *FactChat {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactChat); ok {
+			return x.FactChat
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactUpgrade() *FactUpgrade {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactUpgrade); ok {
+			return x.FactUpgrade
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetOther() *Other {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Other); ok {
@@ -1919,8 +2063,8 @@ type Event_FactUnit struct {
 }
 
 type Event_FactBuildStep struct {
-	// A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
-	// the kind.
+	// A player made a unit, a structure or an upgrade, or began a structure that was never complete. A fact: computed from several
+	// events, and only sent to those who name the kind.
 	FactBuildStep *FactBuildStep `protobuf:"bytes,161,opt,name=fact_build_step,json=factBuildStep,proto3,oneof"`
 }
 
@@ -1934,6 +2078,22 @@ type Event_SamplePlayer struct {
 	// How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
 	// the game, if they do not say otherwise.
 	SamplePlayer *SamplePlayer `protobuf:"bytes,163,opt,name=sample_player,json=samplePlayer,proto3,oneof"`
+}
+
+type Event_FactMatch struct {
+	// The game as a whole: map, mode, length, who played, who won. A fact: behind the end of a replay whose events could all be read,
+	// and only sent to those who name the kind.
+	FactMatch *FactMatch `protobuf:"bytes,164,opt,name=fact_match,json=factMatch,proto3,oneof"`
+}
+
+type Event_FactChat struct {
+	// Somebody wrote a message. A fact: who can read it is computed. Only sent to those who name the kind.
+	FactChat *FactChat `protobuf:"bytes,165,opt,name=fact_chat,json=factChat,proto3,oneof"`
+}
+
+type Event_FactUpgrade struct {
+	// A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind.
+	FactUpgrade *FactUpgrade `protobuf:"bytes,166,opt,name=fact_upgrade,json=factUpgrade,proto3,oneof"`
 }
 
 type Event_Other struct {
@@ -2093,6 +2253,12 @@ func (*Event_FactBuildStep) isEvent_Kind() {}
 func (*Event_FactPlayer) isEvent_Kind() {}
 
 func (*Event_SamplePlayer) isEvent_Kind() {}
+
+func (*Event_FactMatch) isEvent_Kind() {}
+
+func (*Event_FactChat) isEvent_Kind() {}
+
+func (*Event_FactUpgrade) isEvent_Kind() {}
 
 func (*Event_Other) isEvent_Kind() {}
 
@@ -11082,7 +11248,9 @@ func (x *FactUnit) GetY() uint32 {
 }
 
 // A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
-// owner, sprays and rewards.
+// owner, sprays and rewards. What a replay tells to have been begun, structures and units that are warped in, is also a step when it
+// ends without having been complete: end says how. Of more than a hundred that the end of the replay leaves unfinished, some are
+// missing.
 type FactBuildStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the type or of the upgrade, as the replay has it.
@@ -11101,7 +11269,9 @@ type FactBuildStep struct {
 	// The gameloop in which it was begun, by a rule: at_tick less the time that a table of the game's build has, which is known to half a
 	// second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier
 	// one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.
-	ReckonedTick  *int32 `protobuf:"varint,6,opt,name=reckoned_tick,json=reckonedTick,proto3,oneof" json:"reckoned_tick,omitempty"`
+	ReckonedTick *int32 `protobuf:"varint,6,opt,name=reckoned_tick,json=reckonedTick,proto3,oneof" json:"reckoned_tick,omitempty"`
+	// How it ended.
+	End           StepEnd `protobuf:"varint,7,opt,name=end,proto3,enum=replayd.sc2replay.v1.StepEnd" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11178,12 +11348,20 @@ func (x *FactBuildStep) GetReckonedTick() int32 {
 	return 0
 }
 
+func (x *FactBuildStep) GetEnd() StepEnd {
+	if x != nil {
+		return x.End
+	}
+	return StepEnd_STEP_END_UNSPECIFIED
+}
+
 // A player's game in numbers.
 type FactPlayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The player's number.
 	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
-	// The place of the first main building, in whole cells. Absent for players who began without one.
+	// The place of the first main building, in whole cells. Absent for players who began without one, unless the map has chosen them:
+	// players_chosen of fact_match.
 	StartPlace *Point2 `protobuf:"bytes,2,opt,name=start_place,json=startPlace,proto3" json:"start_place,omitempty"`
 	// The spending quotient: 35 * (0.00137 * income - ln(unspent)) + 240, rounded, of the means of all player_stats, which are
 	// rounded down to whole numbers, too. Absent without player_stats, and where nothing was ever unspent.
@@ -11208,7 +11386,12 @@ type FactPlayer struct {
 	// The player's supply used in the last player_stats. Absent without player_stats.
 	Supply *float32 `protobuf:"fixed32,12,opt,name=supply,proto3,oneof" json:"supply,omitempty"`
 	// How the game ended for the player.
-	Result        Result `protobuf:"varint,13,opt,name=result,proto3,enum=replayd.sc2replay.v1.Result" json:"result,omitempty"`
+	Result Result `protobuf:"varint,13,opt,name=result,proto3,enum=replayd.sc2replay.v1.Result" json:"result,omitempty"`
+	// actions by the minutes of real time until the player left, or until the end of the replay. Absent without actions, and for less
+	// than a second. player_info has what the client's summary says, which counts every key.
+	ActionsPerMinute *float64 `protobuf:"fixed64,14,opt,name=actions_per_minute,json=actionsPerMinute,proto3,oneof" json:"actions_per_minute,omitempty"`
+	// The match-making rating, as in player_info.
+	Mmr           *int32 `protobuf:"zigzag32,15,opt,name=mmr,proto3,oneof" json:"mmr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11334,6 +11517,415 @@ func (x *FactPlayer) GetResult() Result {
 	return Result_RESULT_UNSPECIFIED
 }
 
+func (x *FactPlayer) GetActionsPerMinute() float64 {
+	if x != nil && x.ActionsPerMinute != nil {
+		return *x.ActionsPerMinute
+	}
+	return 0
+}
+
+func (x *FactPlayer) GetMmr() int32 {
+	if x != nil && x.Mmr != nil {
+		return *x.Mmr
+	}
+	return 0
+}
+
+// A player of a game.
+type MatchPlayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The numbers, the slot and the name.
+	Ref *PlayerRef `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
+	// The team, from 0.
+	Team uint32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// The race, as in player_info.
+	Race string `protobuf:"bytes,3,opt,name=race,proto3" json:"race,omitempty"`
+	// How the game ended for the player.
+	Result Result `protobuf:"varint,4,opt,name=result,proto3,enum=replayd.sc2replay.v1.Result" json:"result,omitempty"`
+	// True for computers.
+	Computer      bool `protobuf:"varint,5,opt,name=computer,proto3" json:"computer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MatchPlayer) Reset() {
+	*x = MatchPlayer{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MatchPlayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MatchPlayer) ProtoMessage() {}
+
+func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
+func (*MatchPlayer) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
+}
+
+func (x *MatchPlayer) GetRef() *PlayerRef {
+	if x != nil {
+		return x.Ref
+	}
+	return nil
+}
+
+func (x *MatchPlayer) GetTeam() uint32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *MatchPlayer) GetRace() string {
+	if x != nil {
+		return x.Race
+	}
+	return ""
+}
+
+func (x *MatchPlayer) GetResult() Result {
+	if x != nil {
+		return x.Result
+	}
+	return Result_RESULT_UNSPECIFIED
+}
+
+func (x *MatchPlayer) GetComputer() bool {
+	if x != nil {
+		return x.Computer
+	}
+	return false
+}
+
+// A game as a whole.
+type FactMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The map's name, by the details or else by the client's summary. Absent without them.
+	Map *string `protobuf:"bytes,1,opt,name=map,proto3,oneof" json:"map,omitempty"`
+	// The map's file, the last of the handles in the details, such as "EU/6de4…9c01.s2ma". Absent without them.
+	MapHandle *string `protobuf:"bytes,2,opt,name=map_handle,json=mapHandle,proto3,oneof" json:"map_handle,omitempty"`
+	// The expansion: "WoL", "HotS" or "LotV", as in decode_info.names.
+	Expansion string `protobuf:"bytes,3,opt,name=expansion,proto3" json:"expansion,omitempty"`
+	// True if the replay does not name the expansion.
+	ExpansionGuessed bool `protobuf:"varint,4,opt,name=expansion_guessed,json=expansionGuessed,proto3" json:"expansion_guessed,omitempty"`
+	// How many play how many, such as "1v1" or "FFA": the attribute "teams". Absent when the replay has none.
+	Teams *string `protobuf:"bytes,5,opt,name=teams,proto3,oneof" json:"teams,omitempty"`
+	// The attribute "game_mode": "Amm" of the ladder, "Pub" of a public lobby, "Priv" of a private one. Absent when the replay has none.
+	GameMode *string `protobuf:"bytes,6,opt,name=game_mode,json=gameMode,proto3,oneof" json:"game_mode,omitempty"`
+	// The gameloop in which the game began for its players: 0, but where the map has chosen them after the start, as GameHeart does,
+	// that in which the first main building appeared.
+	BeganTick int32 `protobuf:"varint,7,opt,name=began_tick,json=beganTick,proto3" json:"began_tick,omitempty"`
+	// The number of gameloops from then to the end, by the replay's header.
+	LengthTicks int32 `protobuf:"varint,8,opt,name=length_ticks,json=lengthTicks,proto3" json:"length_ticks,omitempty"`
+	// The same in real seconds at the game's speed.
+	LengthSeconds float64 `protobuf:"fixed64,9,opt,name=length_seconds,json=lengthSeconds,proto3" json:"length_seconds,omitempty"`
+	// When gameloop 0 was, by a rule: the time at which the replay was saved, less its whole length. Absent where start_time of a
+	// replay is.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// True if the map has chosen the players, by the rule of OBSERVER_SOURCE_RULE.
+	PlayersChosen bool `protobuf:"varint,11,opt,name=players_chosen,json=playersChosen,proto3" json:"players_chosen,omitempty"`
+	// Those who played, in the order of their slots, without observers.
+	Players []*MatchPlayer `protobuf:"bytes,12,rep,name=players,proto3" json:"players,omitempty"`
+	// The only team of which a player won, if none of its players lost. Absent without one, as in maps that put all in one team.
+	WinnerTeam *uint32 `protobuf:"varint,13,opt,name=winner_team,json=winnerTeam,proto3,oneof" json:"winner_team,omitempty"`
+	// How that, and the players' results, are known.
+	ResultSource  ResultSource `protobuf:"varint,14,opt,name=result_source,json=resultSource,proto3,enum=replayd.sc2replay.v1.ResultSource" json:"result_source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactMatch) Reset() {
+	*x = FactMatch{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactMatch) ProtoMessage() {}
+
+func (x *FactMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[109]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactMatch.ProtoReflect.Descriptor instead.
+func (*FactMatch) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{109}
+}
+
+func (x *FactMatch) GetMap() string {
+	if x != nil && x.Map != nil {
+		return *x.Map
+	}
+	return ""
+}
+
+func (x *FactMatch) GetMapHandle() string {
+	if x != nil && x.MapHandle != nil {
+		return *x.MapHandle
+	}
+	return ""
+}
+
+func (x *FactMatch) GetExpansion() string {
+	if x != nil {
+		return x.Expansion
+	}
+	return ""
+}
+
+func (x *FactMatch) GetExpansionGuessed() bool {
+	if x != nil {
+		return x.ExpansionGuessed
+	}
+	return false
+}
+
+func (x *FactMatch) GetTeams() string {
+	if x != nil && x.Teams != nil {
+		return *x.Teams
+	}
+	return ""
+}
+
+func (x *FactMatch) GetGameMode() string {
+	if x != nil && x.GameMode != nil {
+		return *x.GameMode
+	}
+	return ""
+}
+
+func (x *FactMatch) GetBeganTick() int32 {
+	if x != nil {
+		return x.BeganTick
+	}
+	return 0
+}
+
+func (x *FactMatch) GetLengthTicks() int32 {
+	if x != nil {
+		return x.LengthTicks
+	}
+	return 0
+}
+
+func (x *FactMatch) GetLengthSeconds() float64 {
+	if x != nil {
+		return x.LengthSeconds
+	}
+	return 0
+}
+
+func (x *FactMatch) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *FactMatch) GetPlayersChosen() bool {
+	if x != nil {
+		return x.PlayersChosen
+	}
+	return false
+}
+
+func (x *FactMatch) GetPlayers() []*MatchPlayer {
+	if x != nil {
+		return x.Players
+	}
+	return nil
+}
+
+func (x *FactMatch) GetWinnerTeam() uint32 {
+	if x != nil && x.WinnerTeam != nil {
+		return *x.WinnerTeam
+	}
+	return 0
+}
+
+func (x *FactMatch) GetResultSource() ResultSource {
+	if x != nil {
+		return x.ResultSource
+	}
+	return ResultSource_RESULT_SOURCE_UNSPECIFIED
+}
+
+// A message of a player or observer.
+type FactChat struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of who wrote it. Absent when not known.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Whether an observer wrote it.
+	Observer bool `protobuf:"varint,2,opt,name=observer,proto3" json:"observer,omitempty"`
+	// The recipient, as in chat.
+	Recipient Recipient `protobuf:"varint,3,opt,name=recipient,proto3,enum=replayd.sc2replay.v1.Recipient" json:"recipient,omitempty"`
+	// The others whom it reached, by a rule, in the order of their slots: those in the lobby, without computers, who had not left. To
+	// all: each of them. To allies: the players of the team, or of an observer, the observers. To observers: these. To others nobody is
+	// known.
+	Recipients []*PlayerRef `protobuf:"bytes,4,rep,name=recipients,proto3" json:"recipients,omitempty"`
+	// The text.
+	Text          string `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactChat) Reset() {
+	*x = FactChat{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactChat) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactChat) ProtoMessage() {}
+
+func (x *FactChat) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[110]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactChat.ProtoReflect.Descriptor instead.
+func (*FactChat) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{110}
+}
+
+func (x *FactChat) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactChat) GetObserver() bool {
+	if x != nil {
+		return x.Observer
+	}
+	return false
+}
+
+func (x *FactChat) GetRecipient() Recipient {
+	if x != nil {
+		return x.Recipient
+	}
+	return Recipient_RECIPIENT_UNSPECIFIED
+}
+
+func (x *FactChat) GetRecipients() []*PlayerRef {
+	if x != nil {
+		return x.Recipients
+	}
+	return nil
+}
+
+func (x *FactChat) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// An upgrade that a player gained: without sprays and rewards, and without those with which the game begins.
+type FactUpgrade struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The upgrade, such as "TerranInfantryWeaponsLevel1".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The number of levels gained.
+	Count int32 `protobuf:"zigzag32,2,opt,name=count,proto3" json:"count,omitempty"`
+	// The gameloop in which it was begun, by the rule of fact_build_step. A replay does not tell when an upgrade was begun.
+	ReckonedTick  *int32 `protobuf:"varint,3,opt,name=reckoned_tick,json=reckonedTick,proto3,oneof" json:"reckoned_tick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactUpgrade) Reset() {
+	*x = FactUpgrade{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactUpgrade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactUpgrade) ProtoMessage() {}
+
+func (x *FactUpgrade) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactUpgrade.ProtoReflect.Descriptor instead.
+func (*FactUpgrade) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
+}
+
+func (x *FactUpgrade) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FactUpgrade) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FactUpgrade) GetReckonedTick() int32 {
+	if x != nil && x.ReckonedTick != nil {
+		return *x.ReckonedTick
+	}
+	return 0
+}
+
 // A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
 // filter asks for. It follows from the events before it, and stands before the first event of a later gameloop, or before the end of the
 // replay: at the offset of that event, with a negative index. Where no event is for long, there are samples up to 3,000 gameloops
@@ -11389,7 +11981,7 @@ type SamplePlayer struct {
 
 func (x *SamplePlayer) Reset() {
 	*x = SamplePlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11401,7 +11993,7 @@ func (x *SamplePlayer) String() string {
 func (*SamplePlayer) ProtoMessage() {}
 
 func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[108]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11414,7 +12006,7 @@ func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SamplePlayer.ProtoReflect.Descriptor instead.
 func (*SamplePlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{108}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *SamplePlayer) GetPlayerId() uint32 {
@@ -11570,7 +12162,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xfd/\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xc91\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12\x1f\n" +
@@ -11663,7 +12255,11 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0ffact_build_step\x18\xa1\x01 \x01(\v2#.replayd.sc2replay.v1.FactBuildStepH\x00R\rfactBuildStep\x12D\n" +
 	"\vfact_player\x18\xa2\x01 \x01(\v2 .replayd.sc2replay.v1.FactPlayerH\x00R\n" +
 	"factPlayer\x12J\n" +
-	"\rsample_player\x18\xa3\x01 \x01(\v2\".replayd.sc2replay.v1.SamplePlayerH\x00R\fsamplePlayer\x124\n" +
+	"\rsample_player\x18\xa3\x01 \x01(\v2\".replayd.sc2replay.v1.SamplePlayerH\x00R\fsamplePlayer\x12A\n" +
+	"\n" +
+	"fact_match\x18\xa4\x01 \x01(\v2\x1f.replayd.sc2replay.v1.FactMatchH\x00R\tfactMatch\x12>\n" +
+	"\tfact_chat\x18\xa5\x01 \x01(\v2\x1e.replayd.sc2replay.v1.FactChatH\x00R\bfactChat\x12G\n" +
+	"\ffact_upgrade\x18\xa6\x01 \x01(\v2!.replayd.sc2replay.v1.FactUpgradeH\x00R\vfactUpgrade\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kindB\v\n" +
 	"\t_unproven\"\xaf\x01\n" +
@@ -12506,7 +13102,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x10_first_type_nameB\x10\n" +
 	"\x0e_appeared_tickB\x10\n" +
 	"\x0e_complete_tickB\x13\n" +
-	"\x11_killer_player_id\"\x84\x02\n" +
+	"\x11_killer_player_id\"\xb5\x02\n" +
 	"\rFactBuildStep\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aupgrade\x18\x02 \x01(\bR\aupgrade\x12.\n" +
@@ -12514,10 +13110,11 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"began_tick\x18\x04 \x01(\x05H\x00R\tbeganTick\x88\x01\x01\x12\x1b\n" +
 	"\x06supply\x18\x05 \x01(\x02H\x01R\x06supply\x88\x01\x01\x12(\n" +
-	"\rreckoned_tick\x18\x06 \x01(\x05H\x02R\freckonedTick\x88\x01\x01B\r\n" +
+	"\rreckoned_tick\x18\x06 \x01(\x05H\x02R\freckonedTick\x88\x01\x01\x12/\n" +
+	"\x03end\x18\a \x01(\x0e2\x1d.replayd.sc2replay.v1.StepEndR\x03endB\r\n" +
 	"\v_began_tickB\t\n" +
 	"\a_supplyB\x10\n" +
-	"\x0e_reckoned_tick\"\xbf\x04\n" +
+	"\x0e_reckoned_tick\"\xa8\x05\n" +
 	"\n" +
 	"FactPlayer\x12\x1b\n" +
 	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12=\n" +
@@ -12534,14 +13131,64 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	" \x01(\rR\barmyLost\x12!\n" +
 	"\fworkers_lost\x18\v \x01(\rR\vworkersLost\x12\x1b\n" +
 	"\x06supply\x18\f \x01(\x02H\x04R\x06supply\x88\x01\x01\x124\n" +
-	"\x06result\x18\r \x01(\x0e2\x1c.replayd.sc2replay.v1.ResultR\x06resultB\x14\n" +
+	"\x06result\x18\r \x01(\x0e2\x1c.replayd.sc2replay.v1.ResultR\x06result\x121\n" +
+	"\x12actions_per_minute\x18\x0e \x01(\x01H\x05R\x10actionsPerMinute\x88\x01\x01\x12\x15\n" +
+	"\x03mmr\x18\x0f \x01(\x11H\x06R\x03mmr\x88\x01\x01B\x14\n" +
 	"\x12_spending_quotientB\x10\n" +
 	"\x0e_supply_cappedB\n" +
 	"\n" +
 	"\b_actionsB\f\n" +
 	"\n" +
 	"_left_tickB\t\n" +
-	"\a_supply\"\xf1\a\n" +
+	"\a_supplyB\x15\n" +
+	"\x13_actions_per_minuteB\x06\n" +
+	"\x04_mmr\"\xba\x01\n" +
+	"\vMatchPlayer\x121\n" +
+	"\x03ref\x18\x01 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x03ref\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\rR\x04team\x12\x12\n" +
+	"\x04race\x18\x03 \x01(\tR\x04race\x124\n" +
+	"\x06result\x18\x04 \x01(\x0e2\x1c.replayd.sc2replay.v1.ResultR\x06result\x12\x1a\n" +
+	"\bcomputer\x18\x05 \x01(\bR\bcomputer\"\x9c\x05\n" +
+	"\tFactMatch\x12\x1b\n" +
+	"\x03map\x18\x01 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x03map\x88\x01\x01\x12(\n" +
+	"\n" +
+	"map_handle\x18\x02 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\tmapHandle\x88\x01\x01\x12\x1c\n" +
+	"\texpansion\x18\x03 \x01(\tR\texpansion\x12+\n" +
+	"\x11expansion_guessed\x18\x04 \x01(\bR\x10expansionGuessed\x12\x1f\n" +
+	"\x05teams\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\x05teams\x88\x01\x01\x12&\n" +
+	"\tgame_mode\x18\x06 \x01(\tB\x04\xf0\xe1\x18\x00H\x03R\bgameMode\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"began_tick\x18\a \x01(\x05R\tbeganTick\x12!\n" +
+	"\flength_ticks\x18\b \x01(\x05R\vlengthTicks\x12%\n" +
+	"\x0elength_seconds\x18\t \x01(\x01R\rlengthSeconds\x129\n" +
+	"\n" +
+	"start_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12%\n" +
+	"\x0eplayers_chosen\x18\v \x01(\bR\rplayersChosen\x12;\n" +
+	"\aplayers\x18\f \x03(\v2!.replayd.sc2replay.v1.MatchPlayerR\aplayers\x12$\n" +
+	"\vwinner_team\x18\r \x01(\rH\x04R\n" +
+	"winnerTeam\x88\x01\x01\x12G\n" +
+	"\rresult_source\x18\x0e \x01(\x0e2\".replayd.sc2replay.v1.ResultSourceR\fresultSourceB\x06\n" +
+	"\x04_mapB\r\n" +
+	"\v_map_handleB\b\n" +
+	"\x06_teamsB\f\n" +
+	"\n" +
+	"_game_modeB\x0e\n" +
+	"\f_winner_team\"\xe2\x01\n" +
+	"\bFactChat\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1a\n" +
+	"\bobserver\x18\x02 \x01(\bR\bobserver\x12=\n" +
+	"\trecipient\x18\x03 \x01(\x0e2\x1f.replayd.sc2replay.v1.RecipientR\trecipient\x12?\n" +
+	"\n" +
+	"recipients\x18\x04 \x03(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\n" +
+	"recipients\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\tR\x04textB\a\n" +
+	"\x05_name\"s\n" +
+	"\vFactUpgrade\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x11R\x05count\x12(\n" +
+	"\rreckoned_tick\x18\x03 \x01(\x05H\x00R\freckonedTick\x88\x01\x01B\x10\n" +
+	"\x0e_reckoned_tick\"\xf1\a\n" +
 	"\fSamplePlayer\x12\x1b\n" +
 	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12\"\n" +
 	"\n" +
@@ -12649,7 +13296,17 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\x0fUNIT_END_KILLED\x10\x01\x12\x14\n" +
 	"\x10UNIT_END_HATCHED\x10\x02\x12\x13\n" +
 	"\x0fUNIT_END_BECAME\x10\x03\x12\x16\n" +
-	"\x12UNIT_END_CANCELLED\x10\x04Bv\n" +
+	"\x12UNIT_END_CANCELLED\x10\x04*\x80\x01\n" +
+	"\aStepEnd\x12\x18\n" +
+	"\x14STEP_END_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11STEP_END_COMPLETE\x10\x01\x12\x13\n" +
+	"\x0fSTEP_END_KILLED\x10\x02\x12\x16\n" +
+	"\x12STEP_END_CANCELLED\x10\x03\x12\x17\n" +
+	"\x13STEP_END_GAME_ENDED\x10\x04*c\n" +
+	"\fResultSource\x12\x1d\n" +
+	"\x19RESULT_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15RESULT_SOURCE_DETAILS\x10\x01\x12\x19\n" +
+	"\x15RESULT_SOURCE_SUMMARY\x10\x02Bv\n" +
 	"\x18dev.replayd.sc2replay.v1P\x01ZAgithub.com/replayd/replayd/proto/replayd/sc2replay/v1;sc2replayv1\xaa\x02\x14Replayd.SC2Replay.V1b\x06proto3"
 
 var (
@@ -12664,8 +13321,8 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_sc2replay_v1_events_proto_rawDescData
 }
 
-var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 109)
+var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 113)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(UnitClass)(0),                              // 0: replayd.sc2replay.v1.UnitClass
 	(CommandState)(0),                           // 1: replayd.sc2replay.v1.CommandState
@@ -12677,294 +13334,311 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(Result)(0),                                 // 7: replayd.sc2replay.v1.Result
 	(ObserverSource)(0),                         // 8: replayd.sc2replay.v1.ObserverSource
 	(UnitEnd)(0),                                // 9: replayd.sc2replay.v1.UnitEnd
-	(*EventList)(nil),                           // 10: replayd.sc2replay.v1.EventList
-	(*Event)(nil),                               // 11: replayd.sc2replay.v1.Event
-	(*PlayerRef)(nil),                           // 12: replayd.sc2replay.v1.PlayerRef
-	(*Unit)(nil),                                // 13: replayd.sc2replay.v1.Unit
-	(*Point)(nil),                               // 14: replayd.sc2replay.v1.Point
-	(*Point2)(nil),                              // 15: replayd.sc2replay.v1.Point2
-	(*BitMask)(nil),                             // 16: replayd.sc2replay.v1.BitMask
-	(*CameraUpdate)(nil),                        // 17: replayd.sc2replay.v1.CameraUpdate
-	(*Ability)(nil),                             // 18: replayd.sc2replay.v1.Ability
-	(*TargetUnit)(nil),                          // 19: replayd.sc2replay.v1.TargetUnit
-	(*Cmd)(nil),                                 // 20: replayd.sc2replay.v1.Cmd
-	(*CmdUpdateTargetPoint)(nil),                // 21: replayd.sc2replay.v1.CmdUpdateTargetPoint
-	(*CmdUpdateTargetUnit)(nil),                 // 22: replayd.sc2replay.v1.CmdUpdateTargetUnit
-	(*CommandManagerState)(nil),                 // 23: replayd.sc2replay.v1.CommandManagerState
-	(*CommandManagerReset)(nil),                 // 24: replayd.sc2replay.v1.CommandManagerReset
-	(*Subgroup)(nil),                            // 25: replayd.sc2replay.v1.Subgroup
-	(*Indices)(nil),                             // 26: replayd.sc2replay.v1.Indices
-	(*SelectionDelta)(nil),                      // 27: replayd.sc2replay.v1.SelectionDelta
-	(*ControlGroupUpdate)(nil),                  // 28: replayd.sc2replay.v1.ControlGroupUpdate
-	(*SelectionSyncCheck)(nil),                  // 29: replayd.sc2replay.v1.SelectionSyncCheck
-	(*UnitBorn)(nil),                            // 30: replayd.sc2replay.v1.UnitBorn
-	(*UnitInit)(nil),                            // 31: replayd.sc2replay.v1.UnitInit
-	(*UnitDone)(nil),                            // 32: replayd.sc2replay.v1.UnitDone
-	(*UnitDied)(nil),                            // 33: replayd.sc2replay.v1.UnitDied
-	(*UnitOwnerChange)(nil),                     // 34: replayd.sc2replay.v1.UnitOwnerChange
-	(*UnitTypeChange)(nil),                      // 35: replayd.sc2replay.v1.UnitTypeChange
-	(*Upgrade)(nil),                             // 36: replayd.sc2replay.v1.Upgrade
-	(*UnitPosition)(nil),                        // 37: replayd.sc2replay.v1.UnitPosition
-	(*UnitPositions)(nil),                       // 38: replayd.sc2replay.v1.UnitPositions
-	(*PlayerSetup)(nil),                         // 39: replayd.sc2replay.v1.PlayerSetup
-	(*PlayerStats)(nil),                         // 40: replayd.sc2replay.v1.PlayerStats
-	(*PlayerState)(nil),                         // 41: replayd.sc2replay.v1.PlayerState
-	(*UnitState)(nil),                           // 42: replayd.sc2replay.v1.UnitState
-	(*Chat)(nil),                                // 43: replayd.sc2replay.v1.Chat
-	(*Ping)(nil),                                // 44: replayd.sc2replay.v1.Ping
-	(*LoadingProgress)(nil),                     // 45: replayd.sc2replay.v1.LoadingProgress
-	(*ServerPing)(nil),                          // 46: replayd.sc2replay.v1.ServerPing
-	(*ReconnectNotify)(nil),                     // 47: replayd.sc2replay.v1.ReconnectNotify
-	(*PlayerLeave)(nil),                         // 48: replayd.sc2replay.v1.PlayerLeave
-	(*GameUserLeave)(nil),                       // 49: replayd.sc2replay.v1.GameUserLeave
-	(*GameUserJoin)(nil),                        // 50: replayd.sc2replay.v1.GameUserJoin
-	(*UserFinishedLoadingSync)(nil),             // 51: replayd.sc2replay.v1.UserFinishedLoadingSync
-	(*UserOptions)(nil),                         // 52: replayd.sc2replay.v1.UserOptions
-	(*CameraSave)(nil),                          // 53: replayd.sc2replay.v1.CameraSave
-	(*ResourceTrade)(nil),                       // 54: replayd.sc2replay.v1.ResourceTrade
-	(*ResourceRequest)(nil),                     // 55: replayd.sc2replay.v1.ResourceRequest
-	(*ResourceRequestFulfill)(nil),              // 56: replayd.sc2replay.v1.ResourceRequestFulfill
-	(*ResourceRequestCancel)(nil),               // 57: replayd.sc2replay.v1.ResourceRequestCancel
-	(*Alliance)(nil),                            // 58: replayd.sc2replay.v1.Alliance
-	(*AchievementAwarded)(nil),                  // 59: replayd.sc2replay.v1.AchievementAwarded
-	(*LagMessage)(nil),                          // 60: replayd.sc2replay.v1.LagMessage
-	(*DecrementGameTimeRemaining)(nil),          // 61: replayd.sc2replay.v1.DecrementGameTimeRemaining
-	(*HijackUser)(nil),                          // 62: replayd.sc2replay.v1.HijackUser
-	(*HijackReplayGame)(nil),                    // 63: replayd.sc2replay.v1.HijackReplayGame
-	(*UnitClick)(nil),                           // 64: replayd.sc2replay.v1.UnitClick
-	(*UnitHighlight)(nil),                       // 65: replayd.sc2replay.v1.UnitHighlight
-	(*SetSyncLoadingTime)(nil),                  // 66: replayd.sc2replay.v1.SetSyncLoadingTime
-	(*SetSyncPlayingTime)(nil),                  // 67: replayd.sc2replay.v1.SetSyncPlayingTime
-	(*SetAbsoluteGameSpeed)(nil),                // 68: replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	(*AddAbsoluteGameSpeed)(nil),                // 69: replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	(*BankFile)(nil),                            // 70: replayd.sc2replay.v1.BankFile
-	(*BankSection)(nil),                         // 71: replayd.sc2replay.v1.BankSection
-	(*BankKey)(nil),                             // 72: replayd.sc2replay.v1.BankKey
-	(*BankValue)(nil),                           // 73: replayd.sc2replay.v1.BankValue
-	(*BankSignature)(nil),                       // 74: replayd.sc2replay.v1.BankSignature
-	(*SaveGame)(nil),                            // 75: replayd.sc2replay.v1.SaveGame
-	(*SaveGameDone)(nil),                        // 76: replayd.sc2replay.v1.SaveGameDone
-	(*LoadGameDone)(nil),                        // 77: replayd.sc2replay.v1.LoadGameDone
-	(*GameCheat)(nil),                           // 78: replayd.sc2replay.v1.GameCheat
-	(*BroadcastCheat)(nil),                      // 79: replayd.sc2replay.v1.BroadcastCheat
-	(*AiCommunicate)(nil),                       // 80: replayd.sc2replay.v1.AiCommunicate
-	(*CatalogModify)(nil),                       // 81: replayd.sc2replay.v1.CatalogModify
-	(*HeroTalentTreeSelected)(nil),              // 82: replayd.sc2replay.v1.HeroTalentTreeSelected
-	(*HeroTalentTreeSelectionPanelToggled)(nil), // 83: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	(*PeerSetSyncLoadingTime)(nil),              // 84: replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	(*PeerSetSyncPlayingTime)(nil),              // 85: replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	(*TriggerUi)(nil),                           // 86: replayd.sc2replay.v1.TriggerUi
-	(*Other)(nil),                               // 87: replayd.sc2replay.v1.Other
-	(*Field)(nil),                               // 88: replayd.sc2replay.v1.Field
-	(*PartStatus)(nil),                          // 89: replayd.sc2replay.v1.PartStatus
-	(*DecodeInfo)(nil),                          // 90: replayd.sc2replay.v1.DecodeInfo
-	(*NameTable)(nil),                           // 91: replayd.sc2replay.v1.NameTable
-	(*Version)(nil),                             // 92: replayd.sc2replay.v1.Version
-	(*RootKey)(nil),                             // 93: replayd.sc2replay.v1.RootKey
-	(*Start)(nil),                               // 94: replayd.sc2replay.v1.Start
-	(*Toon)(nil),                                // 95: replayd.sc2replay.v1.Toon
-	(*Color)(nil),                               // 96: replayd.sc2replay.v1.Color
-	(*DetailsPlayer)(nil),                       // 97: replayd.sc2replay.v1.DetailsPlayer
-	(*Thumbnail)(nil),                           // 98: replayd.sc2replay.v1.Thumbnail
-	(*Details)(nil),                             // 99: replayd.sc2replay.v1.Details
-	(*LobbyUser)(nil),                           // 100: replayd.sc2replay.v1.LobbyUser
-	(*GameOptions)(nil),                         // 101: replayd.sc2replay.v1.GameOptions
-	(*SlotDescription)(nil),                     // 102: replayd.sc2replay.v1.SlotDescription
-	(*GameDescription)(nil),                     // 103: replayd.sc2replay.v1.GameDescription
-	(*RewardOverride)(nil),                      // 104: replayd.sc2replay.v1.RewardOverride
-	(*Slot)(nil),                                // 105: replayd.sc2replay.v1.Slot
-	(*LobbyState)(nil),                          // 106: replayd.sc2replay.v1.LobbyState
-	(*Lobby)(nil),                               // 107: replayd.sc2replay.v1.Lobby
-	(*Attribute)(nil),                           // 108: replayd.sc2replay.v1.Attribute
-	(*Attributes)(nil),                          // 109: replayd.sc2replay.v1.Attributes
-	(*MetadataPlayer)(nil),                      // 110: replayd.sc2replay.v1.MetadataPlayer
-	(*GameMetadata)(nil),                        // 111: replayd.sc2replay.v1.GameMetadata
-	(*PlayerInfo)(nil),                          // 112: replayd.sc2replay.v1.PlayerInfo
-	(*Member)(nil),                              // 113: replayd.sc2replay.v1.Member
-	(*End)(nil),                                 // 114: replayd.sc2replay.v1.End
-	(*FactUnit)(nil),                            // 115: replayd.sc2replay.v1.FactUnit
-	(*FactBuildStep)(nil),                       // 116: replayd.sc2replay.v1.FactBuildStep
-	(*FactPlayer)(nil),                          // 117: replayd.sc2replay.v1.FactPlayer
-	(*SamplePlayer)(nil),                        // 118: replayd.sc2replay.v1.SamplePlayer
-	(*timestamppb.Timestamp)(nil),               // 119: google.protobuf.Timestamp
+	(StepEnd)(0),                                // 10: replayd.sc2replay.v1.StepEnd
+	(ResultSource)(0),                           // 11: replayd.sc2replay.v1.ResultSource
+	(*EventList)(nil),                           // 12: replayd.sc2replay.v1.EventList
+	(*Event)(nil),                               // 13: replayd.sc2replay.v1.Event
+	(*PlayerRef)(nil),                           // 14: replayd.sc2replay.v1.PlayerRef
+	(*Unit)(nil),                                // 15: replayd.sc2replay.v1.Unit
+	(*Point)(nil),                               // 16: replayd.sc2replay.v1.Point
+	(*Point2)(nil),                              // 17: replayd.sc2replay.v1.Point2
+	(*BitMask)(nil),                             // 18: replayd.sc2replay.v1.BitMask
+	(*CameraUpdate)(nil),                        // 19: replayd.sc2replay.v1.CameraUpdate
+	(*Ability)(nil),                             // 20: replayd.sc2replay.v1.Ability
+	(*TargetUnit)(nil),                          // 21: replayd.sc2replay.v1.TargetUnit
+	(*Cmd)(nil),                                 // 22: replayd.sc2replay.v1.Cmd
+	(*CmdUpdateTargetPoint)(nil),                // 23: replayd.sc2replay.v1.CmdUpdateTargetPoint
+	(*CmdUpdateTargetUnit)(nil),                 // 24: replayd.sc2replay.v1.CmdUpdateTargetUnit
+	(*CommandManagerState)(nil),                 // 25: replayd.sc2replay.v1.CommandManagerState
+	(*CommandManagerReset)(nil),                 // 26: replayd.sc2replay.v1.CommandManagerReset
+	(*Subgroup)(nil),                            // 27: replayd.sc2replay.v1.Subgroup
+	(*Indices)(nil),                             // 28: replayd.sc2replay.v1.Indices
+	(*SelectionDelta)(nil),                      // 29: replayd.sc2replay.v1.SelectionDelta
+	(*ControlGroupUpdate)(nil),                  // 30: replayd.sc2replay.v1.ControlGroupUpdate
+	(*SelectionSyncCheck)(nil),                  // 31: replayd.sc2replay.v1.SelectionSyncCheck
+	(*UnitBorn)(nil),                            // 32: replayd.sc2replay.v1.UnitBorn
+	(*UnitInit)(nil),                            // 33: replayd.sc2replay.v1.UnitInit
+	(*UnitDone)(nil),                            // 34: replayd.sc2replay.v1.UnitDone
+	(*UnitDied)(nil),                            // 35: replayd.sc2replay.v1.UnitDied
+	(*UnitOwnerChange)(nil),                     // 36: replayd.sc2replay.v1.UnitOwnerChange
+	(*UnitTypeChange)(nil),                      // 37: replayd.sc2replay.v1.UnitTypeChange
+	(*Upgrade)(nil),                             // 38: replayd.sc2replay.v1.Upgrade
+	(*UnitPosition)(nil),                        // 39: replayd.sc2replay.v1.UnitPosition
+	(*UnitPositions)(nil),                       // 40: replayd.sc2replay.v1.UnitPositions
+	(*PlayerSetup)(nil),                         // 41: replayd.sc2replay.v1.PlayerSetup
+	(*PlayerStats)(nil),                         // 42: replayd.sc2replay.v1.PlayerStats
+	(*PlayerState)(nil),                         // 43: replayd.sc2replay.v1.PlayerState
+	(*UnitState)(nil),                           // 44: replayd.sc2replay.v1.UnitState
+	(*Chat)(nil),                                // 45: replayd.sc2replay.v1.Chat
+	(*Ping)(nil),                                // 46: replayd.sc2replay.v1.Ping
+	(*LoadingProgress)(nil),                     // 47: replayd.sc2replay.v1.LoadingProgress
+	(*ServerPing)(nil),                          // 48: replayd.sc2replay.v1.ServerPing
+	(*ReconnectNotify)(nil),                     // 49: replayd.sc2replay.v1.ReconnectNotify
+	(*PlayerLeave)(nil),                         // 50: replayd.sc2replay.v1.PlayerLeave
+	(*GameUserLeave)(nil),                       // 51: replayd.sc2replay.v1.GameUserLeave
+	(*GameUserJoin)(nil),                        // 52: replayd.sc2replay.v1.GameUserJoin
+	(*UserFinishedLoadingSync)(nil),             // 53: replayd.sc2replay.v1.UserFinishedLoadingSync
+	(*UserOptions)(nil),                         // 54: replayd.sc2replay.v1.UserOptions
+	(*CameraSave)(nil),                          // 55: replayd.sc2replay.v1.CameraSave
+	(*ResourceTrade)(nil),                       // 56: replayd.sc2replay.v1.ResourceTrade
+	(*ResourceRequest)(nil),                     // 57: replayd.sc2replay.v1.ResourceRequest
+	(*ResourceRequestFulfill)(nil),              // 58: replayd.sc2replay.v1.ResourceRequestFulfill
+	(*ResourceRequestCancel)(nil),               // 59: replayd.sc2replay.v1.ResourceRequestCancel
+	(*Alliance)(nil),                            // 60: replayd.sc2replay.v1.Alliance
+	(*AchievementAwarded)(nil),                  // 61: replayd.sc2replay.v1.AchievementAwarded
+	(*LagMessage)(nil),                          // 62: replayd.sc2replay.v1.LagMessage
+	(*DecrementGameTimeRemaining)(nil),          // 63: replayd.sc2replay.v1.DecrementGameTimeRemaining
+	(*HijackUser)(nil),                          // 64: replayd.sc2replay.v1.HijackUser
+	(*HijackReplayGame)(nil),                    // 65: replayd.sc2replay.v1.HijackReplayGame
+	(*UnitClick)(nil),                           // 66: replayd.sc2replay.v1.UnitClick
+	(*UnitHighlight)(nil),                       // 67: replayd.sc2replay.v1.UnitHighlight
+	(*SetSyncLoadingTime)(nil),                  // 68: replayd.sc2replay.v1.SetSyncLoadingTime
+	(*SetSyncPlayingTime)(nil),                  // 69: replayd.sc2replay.v1.SetSyncPlayingTime
+	(*SetAbsoluteGameSpeed)(nil),                // 70: replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	(*AddAbsoluteGameSpeed)(nil),                // 71: replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	(*BankFile)(nil),                            // 72: replayd.sc2replay.v1.BankFile
+	(*BankSection)(nil),                         // 73: replayd.sc2replay.v1.BankSection
+	(*BankKey)(nil),                             // 74: replayd.sc2replay.v1.BankKey
+	(*BankValue)(nil),                           // 75: replayd.sc2replay.v1.BankValue
+	(*BankSignature)(nil),                       // 76: replayd.sc2replay.v1.BankSignature
+	(*SaveGame)(nil),                            // 77: replayd.sc2replay.v1.SaveGame
+	(*SaveGameDone)(nil),                        // 78: replayd.sc2replay.v1.SaveGameDone
+	(*LoadGameDone)(nil),                        // 79: replayd.sc2replay.v1.LoadGameDone
+	(*GameCheat)(nil),                           // 80: replayd.sc2replay.v1.GameCheat
+	(*BroadcastCheat)(nil),                      // 81: replayd.sc2replay.v1.BroadcastCheat
+	(*AiCommunicate)(nil),                       // 82: replayd.sc2replay.v1.AiCommunicate
+	(*CatalogModify)(nil),                       // 83: replayd.sc2replay.v1.CatalogModify
+	(*HeroTalentTreeSelected)(nil),              // 84: replayd.sc2replay.v1.HeroTalentTreeSelected
+	(*HeroTalentTreeSelectionPanelToggled)(nil), // 85: replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	(*PeerSetSyncLoadingTime)(nil),              // 86: replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	(*PeerSetSyncPlayingTime)(nil),              // 87: replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	(*TriggerUi)(nil),                           // 88: replayd.sc2replay.v1.TriggerUi
+	(*Other)(nil),                               // 89: replayd.sc2replay.v1.Other
+	(*Field)(nil),                               // 90: replayd.sc2replay.v1.Field
+	(*PartStatus)(nil),                          // 91: replayd.sc2replay.v1.PartStatus
+	(*DecodeInfo)(nil),                          // 92: replayd.sc2replay.v1.DecodeInfo
+	(*NameTable)(nil),                           // 93: replayd.sc2replay.v1.NameTable
+	(*Version)(nil),                             // 94: replayd.sc2replay.v1.Version
+	(*RootKey)(nil),                             // 95: replayd.sc2replay.v1.RootKey
+	(*Start)(nil),                               // 96: replayd.sc2replay.v1.Start
+	(*Toon)(nil),                                // 97: replayd.sc2replay.v1.Toon
+	(*Color)(nil),                               // 98: replayd.sc2replay.v1.Color
+	(*DetailsPlayer)(nil),                       // 99: replayd.sc2replay.v1.DetailsPlayer
+	(*Thumbnail)(nil),                           // 100: replayd.sc2replay.v1.Thumbnail
+	(*Details)(nil),                             // 101: replayd.sc2replay.v1.Details
+	(*LobbyUser)(nil),                           // 102: replayd.sc2replay.v1.LobbyUser
+	(*GameOptions)(nil),                         // 103: replayd.sc2replay.v1.GameOptions
+	(*SlotDescription)(nil),                     // 104: replayd.sc2replay.v1.SlotDescription
+	(*GameDescription)(nil),                     // 105: replayd.sc2replay.v1.GameDescription
+	(*RewardOverride)(nil),                      // 106: replayd.sc2replay.v1.RewardOverride
+	(*Slot)(nil),                                // 107: replayd.sc2replay.v1.Slot
+	(*LobbyState)(nil),                          // 108: replayd.sc2replay.v1.LobbyState
+	(*Lobby)(nil),                               // 109: replayd.sc2replay.v1.Lobby
+	(*Attribute)(nil),                           // 110: replayd.sc2replay.v1.Attribute
+	(*Attributes)(nil),                          // 111: replayd.sc2replay.v1.Attributes
+	(*MetadataPlayer)(nil),                      // 112: replayd.sc2replay.v1.MetadataPlayer
+	(*GameMetadata)(nil),                        // 113: replayd.sc2replay.v1.GameMetadata
+	(*PlayerInfo)(nil),                          // 114: replayd.sc2replay.v1.PlayerInfo
+	(*Member)(nil),                              // 115: replayd.sc2replay.v1.Member
+	(*End)(nil),                                 // 116: replayd.sc2replay.v1.End
+	(*FactUnit)(nil),                            // 117: replayd.sc2replay.v1.FactUnit
+	(*FactBuildStep)(nil),                       // 118: replayd.sc2replay.v1.FactBuildStep
+	(*FactPlayer)(nil),                          // 119: replayd.sc2replay.v1.FactPlayer
+	(*MatchPlayer)(nil),                         // 120: replayd.sc2replay.v1.MatchPlayer
+	(*FactMatch)(nil),                           // 121: replayd.sc2replay.v1.FactMatch
+	(*FactChat)(nil),                            // 122: replayd.sc2replay.v1.FactChat
+	(*FactUpgrade)(nil),                         // 123: replayd.sc2replay.v1.FactUpgrade
+	(*SamplePlayer)(nil),                        // 124: replayd.sc2replay.v1.SamplePlayer
+	(*timestamppb.Timestamp)(nil),               // 125: google.protobuf.Timestamp
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
-	11,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
-	12,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
-	17,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
-	20,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
-	27,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
-	28,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
-	30,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
-	23,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
-	86,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
-	33,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
-	21,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
-	35,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
-	40,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	22,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
-	94,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
-	99,  // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
-	107, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
-	109, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
-	111, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
-	112, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
-	113, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
-	114, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
-	31,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
-	32,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
-	34,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
-	36,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
-	38,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
-	39,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	43,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
-	44,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
-	45,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
-	46,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
-	47,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
-	48,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
-	49,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
-	50,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
-	51,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
-	52,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
-	53,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
-	54,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
-	55,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
-	56,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
-	57,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
-	58,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
-	59,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
-	60,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
-	61,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
-	63,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
-	64,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
-	65,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
-	29,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
-	66,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
-	67,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
-	24,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
-	68,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
-	69,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
-	70,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
-	71,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
-	72,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
-	73,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
-	74,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
-	75,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
-	76,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
-	77,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
-	78,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
-	79,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
-	80,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
-	81,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
-	82,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
-	83,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
-	84,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
-	85,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
-	41,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
-	42,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
-	115, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
-	116, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
-	117, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
-	118, // 77: replayd.sc2replay.v1.Event.sample_player:type_name -> replayd.sc2replay.v1.SamplePlayer
-	87,  // 78: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	0,   // 79: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	15,  // 80: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 81: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 82: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	18,  // 83: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	14,  // 84: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	19,  // 85: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	13,  // 86: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 87: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	19,  // 88: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	1,   // 89: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	16,  // 90: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	26,  // 91: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	26,  // 92: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	25,  // 93: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	13,  // 94: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	2,   // 95: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	16,  // 96: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	26,  // 97: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	26,  // 98: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	13,  // 99: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 100: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 101: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 102: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 103: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 104: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 105: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 106: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 107: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	37,  // 108: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	39,  // 109: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	40,  // 110: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	36,  // 111: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
-	13,  // 112: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 113: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
-	3,   // 114: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	3,   // 115: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	15,  // 116: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	15,  // 117: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	62,  // 118: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	13,  // 119: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 120: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 121: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	13,  // 122: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	14,  // 123: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	88,  // 124: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
-	18,  // 125: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
-	13,  // 126: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
-	4,   // 127: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	88,  // 128: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	16,  // 129: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	88,  // 130: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	6,   // 131: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	5,   // 132: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	89,  // 133: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	91,  // 134: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	92,  // 135: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	93,  // 136: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	93,  // 137: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	90,  // 138: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	95,  // 139: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	96,  // 140: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	97,  // 141: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	98,  // 142: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	119, // 143: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
-	16,  // 144: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 145: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 146: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 148: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	16,  // 149: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	101, // 150: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	102, // 151: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	104, // 152: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	105, // 153: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	100, // 154: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	103, // 155: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	106, // 156: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	108, // 157: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	110, // 158: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	12,  // 159: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 160: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	96,  // 161: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	8,   // 162: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
-	90,  // 163: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	13,  // 164: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	9,   // 165: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
-	13,  // 166: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 167: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
-	13,  // 168: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 169: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
-	7,   // 170: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	171, // [171:171] is the sub-list for method output_type
-	171, // [171:171] is the sub-list for method input_type
-	171, // [171:171] is the sub-list for extension type_name
-	171, // [171:171] is the sub-list for extension extendee
-	0,   // [0:171] is the sub-list for field type_name
+	13,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
+	14,  // 1: replayd.sc2replay.v1.Event.player:type_name -> replayd.sc2replay.v1.PlayerRef
+	19,  // 2: replayd.sc2replay.v1.Event.camera_update:type_name -> replayd.sc2replay.v1.CameraUpdate
+	22,  // 3: replayd.sc2replay.v1.Event.cmd:type_name -> replayd.sc2replay.v1.Cmd
+	29,  // 4: replayd.sc2replay.v1.Event.selection_delta:type_name -> replayd.sc2replay.v1.SelectionDelta
+	30,  // 5: replayd.sc2replay.v1.Event.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupUpdate
+	32,  // 6: replayd.sc2replay.v1.Event.unit_born:type_name -> replayd.sc2replay.v1.UnitBorn
+	25,  // 7: replayd.sc2replay.v1.Event.command_manager_state:type_name -> replayd.sc2replay.v1.CommandManagerState
+	88,  // 8: replayd.sc2replay.v1.Event.trigger_ui:type_name -> replayd.sc2replay.v1.TriggerUi
+	35,  // 9: replayd.sc2replay.v1.Event.unit_died:type_name -> replayd.sc2replay.v1.UnitDied
+	23,  // 10: replayd.sc2replay.v1.Event.cmd_update_target_point:type_name -> replayd.sc2replay.v1.CmdUpdateTargetPoint
+	37,  // 11: replayd.sc2replay.v1.Event.unit_type_change:type_name -> replayd.sc2replay.v1.UnitTypeChange
+	42,  // 12: replayd.sc2replay.v1.Event.player_stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	24,  // 13: replayd.sc2replay.v1.Event.cmd_update_target_unit:type_name -> replayd.sc2replay.v1.CmdUpdateTargetUnit
+	96,  // 14: replayd.sc2replay.v1.Event.start:type_name -> replayd.sc2replay.v1.Start
+	101, // 15: replayd.sc2replay.v1.Event.details:type_name -> replayd.sc2replay.v1.Details
+	109, // 16: replayd.sc2replay.v1.Event.lobby:type_name -> replayd.sc2replay.v1.Lobby
+	111, // 17: replayd.sc2replay.v1.Event.attributes:type_name -> replayd.sc2replay.v1.Attributes
+	113, // 18: replayd.sc2replay.v1.Event.game_metadata:type_name -> replayd.sc2replay.v1.GameMetadata
+	114, // 19: replayd.sc2replay.v1.Event.player_info:type_name -> replayd.sc2replay.v1.PlayerInfo
+	115, // 20: replayd.sc2replay.v1.Event.member:type_name -> replayd.sc2replay.v1.Member
+	116, // 21: replayd.sc2replay.v1.Event.end:type_name -> replayd.sc2replay.v1.End
+	33,  // 22: replayd.sc2replay.v1.Event.unit_init:type_name -> replayd.sc2replay.v1.UnitInit
+	34,  // 23: replayd.sc2replay.v1.Event.unit_done:type_name -> replayd.sc2replay.v1.UnitDone
+	36,  // 24: replayd.sc2replay.v1.Event.unit_owner_change:type_name -> replayd.sc2replay.v1.UnitOwnerChange
+	38,  // 25: replayd.sc2replay.v1.Event.upgrade:type_name -> replayd.sc2replay.v1.Upgrade
+	40,  // 26: replayd.sc2replay.v1.Event.unit_positions:type_name -> replayd.sc2replay.v1.UnitPositions
+	41,  // 27: replayd.sc2replay.v1.Event.player_setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	45,  // 28: replayd.sc2replay.v1.Event.chat:type_name -> replayd.sc2replay.v1.Chat
+	46,  // 29: replayd.sc2replay.v1.Event.ping:type_name -> replayd.sc2replay.v1.Ping
+	47,  // 30: replayd.sc2replay.v1.Event.loading_progress:type_name -> replayd.sc2replay.v1.LoadingProgress
+	48,  // 31: replayd.sc2replay.v1.Event.server_ping:type_name -> replayd.sc2replay.v1.ServerPing
+	49,  // 32: replayd.sc2replay.v1.Event.reconnect_notify:type_name -> replayd.sc2replay.v1.ReconnectNotify
+	50,  // 33: replayd.sc2replay.v1.Event.player_leave:type_name -> replayd.sc2replay.v1.PlayerLeave
+	51,  // 34: replayd.sc2replay.v1.Event.game_user_leave:type_name -> replayd.sc2replay.v1.GameUserLeave
+	52,  // 35: replayd.sc2replay.v1.Event.game_user_join:type_name -> replayd.sc2replay.v1.GameUserJoin
+	53,  // 36: replayd.sc2replay.v1.Event.user_finished_loading_sync:type_name -> replayd.sc2replay.v1.UserFinishedLoadingSync
+	54,  // 37: replayd.sc2replay.v1.Event.user_options:type_name -> replayd.sc2replay.v1.UserOptions
+	55,  // 38: replayd.sc2replay.v1.Event.camera_save:type_name -> replayd.sc2replay.v1.CameraSave
+	56,  // 39: replayd.sc2replay.v1.Event.resource_trade:type_name -> replayd.sc2replay.v1.ResourceTrade
+	57,  // 40: replayd.sc2replay.v1.Event.resource_request:type_name -> replayd.sc2replay.v1.ResourceRequest
+	58,  // 41: replayd.sc2replay.v1.Event.resource_request_fulfill:type_name -> replayd.sc2replay.v1.ResourceRequestFulfill
+	59,  // 42: replayd.sc2replay.v1.Event.resource_request_cancel:type_name -> replayd.sc2replay.v1.ResourceRequestCancel
+	60,  // 43: replayd.sc2replay.v1.Event.alliance:type_name -> replayd.sc2replay.v1.Alliance
+	61,  // 44: replayd.sc2replay.v1.Event.achievement_awarded:type_name -> replayd.sc2replay.v1.AchievementAwarded
+	62,  // 45: replayd.sc2replay.v1.Event.lag_message:type_name -> replayd.sc2replay.v1.LagMessage
+	63,  // 46: replayd.sc2replay.v1.Event.decrement_game_time_remaining:type_name -> replayd.sc2replay.v1.DecrementGameTimeRemaining
+	65,  // 47: replayd.sc2replay.v1.Event.hijack_replay_game:type_name -> replayd.sc2replay.v1.HijackReplayGame
+	66,  // 48: replayd.sc2replay.v1.Event.unit_click:type_name -> replayd.sc2replay.v1.UnitClick
+	67,  // 49: replayd.sc2replay.v1.Event.unit_highlight:type_name -> replayd.sc2replay.v1.UnitHighlight
+	31,  // 50: replayd.sc2replay.v1.Event.selection_sync_check:type_name -> replayd.sc2replay.v1.SelectionSyncCheck
+	68,  // 51: replayd.sc2replay.v1.Event.set_sync_loading_time:type_name -> replayd.sc2replay.v1.SetSyncLoadingTime
+	69,  // 52: replayd.sc2replay.v1.Event.set_sync_playing_time:type_name -> replayd.sc2replay.v1.SetSyncPlayingTime
+	26,  // 53: replayd.sc2replay.v1.Event.command_manager_reset:type_name -> replayd.sc2replay.v1.CommandManagerReset
+	70,  // 54: replayd.sc2replay.v1.Event.set_absolute_game_speed:type_name -> replayd.sc2replay.v1.SetAbsoluteGameSpeed
+	71,  // 55: replayd.sc2replay.v1.Event.add_absolute_game_speed:type_name -> replayd.sc2replay.v1.AddAbsoluteGameSpeed
+	72,  // 56: replayd.sc2replay.v1.Event.bank_file:type_name -> replayd.sc2replay.v1.BankFile
+	73,  // 57: replayd.sc2replay.v1.Event.bank_section:type_name -> replayd.sc2replay.v1.BankSection
+	74,  // 58: replayd.sc2replay.v1.Event.bank_key:type_name -> replayd.sc2replay.v1.BankKey
+	75,  // 59: replayd.sc2replay.v1.Event.bank_value:type_name -> replayd.sc2replay.v1.BankValue
+	76,  // 60: replayd.sc2replay.v1.Event.bank_signature:type_name -> replayd.sc2replay.v1.BankSignature
+	77,  // 61: replayd.sc2replay.v1.Event.save_game:type_name -> replayd.sc2replay.v1.SaveGame
+	78,  // 62: replayd.sc2replay.v1.Event.save_game_done:type_name -> replayd.sc2replay.v1.SaveGameDone
+	79,  // 63: replayd.sc2replay.v1.Event.load_game_done:type_name -> replayd.sc2replay.v1.LoadGameDone
+	80,  // 64: replayd.sc2replay.v1.Event.game_cheat:type_name -> replayd.sc2replay.v1.GameCheat
+	81,  // 65: replayd.sc2replay.v1.Event.broadcast_cheat:type_name -> replayd.sc2replay.v1.BroadcastCheat
+	82,  // 66: replayd.sc2replay.v1.Event.ai_communicate:type_name -> replayd.sc2replay.v1.AiCommunicate
+	83,  // 67: replayd.sc2replay.v1.Event.catalog_modify:type_name -> replayd.sc2replay.v1.CatalogModify
+	84,  // 68: replayd.sc2replay.v1.Event.hero_talent_tree_selected:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelected
+	85,  // 69: replayd.sc2replay.v1.Event.hero_talent_tree_selection_panel_toggled:type_name -> replayd.sc2replay.v1.HeroTalentTreeSelectionPanelToggled
+	86,  // 70: replayd.sc2replay.v1.Event.peer_set_sync_loading_time:type_name -> replayd.sc2replay.v1.PeerSetSyncLoadingTime
+	87,  // 71: replayd.sc2replay.v1.Event.peer_set_sync_playing_time:type_name -> replayd.sc2replay.v1.PeerSetSyncPlayingTime
+	43,  // 72: replayd.sc2replay.v1.Event.player_state:type_name -> replayd.sc2replay.v1.PlayerState
+	44,  // 73: replayd.sc2replay.v1.Event.unit_state:type_name -> replayd.sc2replay.v1.UnitState
+	117, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
+	118, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
+	119, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
+	124, // 77: replayd.sc2replay.v1.Event.sample_player:type_name -> replayd.sc2replay.v1.SamplePlayer
+	121, // 78: replayd.sc2replay.v1.Event.fact_match:type_name -> replayd.sc2replay.v1.FactMatch
+	122, // 79: replayd.sc2replay.v1.Event.fact_chat:type_name -> replayd.sc2replay.v1.FactChat
+	123, // 80: replayd.sc2replay.v1.Event.fact_upgrade:type_name -> replayd.sc2replay.v1.FactUpgrade
+	89,  // 81: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 82: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	17,  // 83: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	15,  // 84: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 85: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	20,  // 86: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	16,  // 87: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	21,  // 88: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	15,  // 89: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 90: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	21,  // 91: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 92: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	18,  // 93: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	28,  // 94: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	28,  // 95: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	27,  // 96: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	15,  // 97: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 98: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	18,  // 99: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	28,  // 100: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	28,  // 101: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	15,  // 102: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 103: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 104: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 105: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 106: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 107: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 108: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 109: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 110: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	39,  // 111: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	41,  // 112: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	42,  // 113: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	38,  // 114: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	15,  // 115: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 116: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	3,   // 117: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 118: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	17,  // 119: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	17,  // 120: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	64,  // 121: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	15,  // 122: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 123: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	17,  // 124: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	15,  // 125: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 126: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	90,  // 127: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
+	20,  // 128: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
+	15,  // 129: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
+	4,   // 130: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	90,  // 131: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	18,  // 132: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	90,  // 133: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 134: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 135: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	91,  // 136: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	93,  // 137: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	94,  // 138: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	95,  // 139: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	95,  // 140: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	92,  // 141: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	97,  // 142: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	98,  // 143: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	99,  // 144: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	100, // 145: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	125, // 146: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
+	18,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 148: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 149: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 150: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 151: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 152: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	103, // 153: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	104, // 154: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	106, // 155: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	107, // 156: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	102, // 157: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	105, // 158: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	108, // 159: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	110, // 160: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	112, // 161: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	14,  // 162: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 163: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	98,  // 164: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	8,   // 165: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
+	92,  // 166: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	15,  // 167: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	9,   // 168: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
+	15,  // 169: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 170: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 171: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
+	10,  // 172: replayd.sc2replay.v1.FactBuildStep.end:type_name -> replayd.sc2replay.v1.StepEnd
+	17,  // 173: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
+	7,   // 174: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	14,  // 175: replayd.sc2replay.v1.MatchPlayer.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 176: replayd.sc2replay.v1.MatchPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	125, // 177: replayd.sc2replay.v1.FactMatch.start_time:type_name -> google.protobuf.Timestamp
+	120, // 178: replayd.sc2replay.v1.FactMatch.players:type_name -> replayd.sc2replay.v1.MatchPlayer
+	11,  // 179: replayd.sc2replay.v1.FactMatch.result_source:type_name -> replayd.sc2replay.v1.ResultSource
+	3,   // 180: replayd.sc2replay.v1.FactChat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	14,  // 181: replayd.sc2replay.v1.FactChat.recipients:type_name -> replayd.sc2replay.v1.PlayerRef
+	182, // [182:182] is the sub-list for method output_type
+	182, // [182:182] is the sub-list for method input_type
+	182, // [182:182] is the sub-list for extension type_name
+	182, // [182:182] is the sub-list for extension extendee
+	0,   // [0:182] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -13049,6 +13723,9 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_FactBuildStep)(nil),
 		(*Event_FactPlayer)(nil),
 		(*Event_SamplePlayer)(nil),
+		(*Event_FactMatch)(nil),
+		(*Event_FactChat)(nil),
+		(*Event_FactUpgrade)(nil),
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
@@ -13110,14 +13787,17 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[105].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[106].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[107].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[108].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[109].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[110].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[111].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[112].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
-			NumEnums:      10,
-			NumMessages:   109,
+			NumEnums:      12,
+			NumMessages:   113,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1184,8 +1184,8 @@ class FactUnit(_Event):
 
 
 class FactBuildStep(_Event):
-    """A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
-    the kind."""
+    """A player made a unit, a structure or an upgrade, or began a structure that was never complete. A fact: computed from several
+    events, and only sent to those who name the kind."""
 
     __slots__ = ()
     event: _pb2.Event
@@ -1232,6 +1232,55 @@ class SamplePlayer(_Event):
     @property
     def value(self) -> _pb2.SamplePlayer:
         return self.event.sample_player
+
+
+class FactMatch(_Event):
+    """The game as a whole: map, mode, length, who played, who won. A fact: behind the end of a replay whose events could all be read,
+    and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_match"] = "fact_match"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactMatch:
+        return self.event.fact_match
+
+
+class FactChat(_Event):
+    """Somebody wrote a message. A fact: who can read it is computed. Only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_chat"] = "fact_chat"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactChat:
+        return self.event.fact_chat
+
+
+class FactUpgrade(_Event):
+    """A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_upgrade"] = "fact_upgrade"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactUpgrade:
+        return self.event.fact_upgrade
 
 
 class Other(_Event):
@@ -1344,6 +1393,9 @@ Event: _TypeAlias = _Union[
     FactBuildStep,
     FactPlayer,
     SamplePlayer,
+    FactMatch,
+    FactChat,
+    FactUpgrade,
     Other,
     Unknown,
 ]
@@ -1426,6 +1478,9 @@ Kind: _TypeAlias = _Literal[
     "fact_build_step",
     "fact_player",
     "sample_player",
+    "fact_match",
+    "fact_chat",
+    "fact_upgrade",
     "other",
 ]
 """The names of the kinds, as in filters."""
@@ -1512,6 +1567,9 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_build_step": FactBuildStep,
         "fact_player": FactPlayer,
         "sample_player": SamplePlayer,
+        "fact_match": FactMatch,
+        "fact_chat": FactChat,
+        "fact_upgrade": FactUpgrade,
         "other": Other,
     },
     Unknown,

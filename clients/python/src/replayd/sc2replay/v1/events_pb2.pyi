@@ -367,6 +367,62 @@ UNIT_END_CANCELLED: UnitEnd.ValueType  # 4
 """Its construction was cancelled. By a rule: it was under construction, and no player killed it."""
 Global___UnitEnd: typing_extensions.TypeAlias = UnitEnd
 
+class _StepEnd:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _StepEndEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_StepEnd.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    STEP_END_UNSPECIFIED: _StepEnd.ValueType  # 0
+    """Never sent."""
+    STEP_END_COMPLETE: _StepEnd.ValueType  # 1
+    """It was complete."""
+    STEP_END_KILLED: _StepEnd.ValueType  # 2
+    """It was killed under construction. The replay says by which player: fact_unit has it."""
+    STEP_END_CANCELLED: _StepEnd.ValueType  # 3
+    """It was cancelled, by the rule of UNIT_END_CANCELLED."""
+    STEP_END_GAME_ENDED: _StepEnd.ValueType  # 4
+    """The replay ended before."""
+
+class StepEnd(_StepEnd, metaclass=_StepEndEnumTypeWrapper):
+    """How a step of a build order ended."""
+
+STEP_END_UNSPECIFIED: StepEnd.ValueType  # 0
+"""Never sent."""
+STEP_END_COMPLETE: StepEnd.ValueType  # 1
+"""It was complete."""
+STEP_END_KILLED: StepEnd.ValueType  # 2
+"""It was killed under construction. The replay says by which player: fact_unit has it."""
+STEP_END_CANCELLED: StepEnd.ValueType  # 3
+"""It was cancelled, by the rule of UNIT_END_CANCELLED."""
+STEP_END_GAME_ENDED: StepEnd.ValueType  # 4
+"""The replay ended before."""
+Global___StepEnd: typing_extensions.TypeAlias = StepEnd
+
+class _ResultSource:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ResultSourceEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ResultSource.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    RESULT_SOURCE_UNSPECIFIED: _ResultSource.ValueType  # 0
+    """It is not known. Who left when settles too few games to go by."""
+    RESULT_SOURCE_DETAILS: _ResultSource.ValueType  # 1
+    """The details have it."""
+    RESULT_SOURCE_SUMMARY: _ResultSource.ValueType  # 2
+    """The client's summary has it, and the details do not."""
+
+class ResultSource(_ResultSource, metaclass=_ResultSourceEnumTypeWrapper):
+    """How the result of a game is known."""
+
+RESULT_SOURCE_UNSPECIFIED: ResultSource.ValueType  # 0
+"""It is not known. Who left when settles too few games to go by."""
+RESULT_SOURCE_DETAILS: ResultSource.ValueType  # 1
+"""The details have it."""
+RESULT_SOURCE_SUMMARY: ResultSource.ValueType  # 2
+"""The client's summary has it, and the details do not."""
+Global___ResultSource: typing_extensions.TypeAlias = ResultSource
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch."""
@@ -473,6 +529,9 @@ class Event(google.protobuf.message.Message):
     FACT_BUILD_STEP_FIELD_NUMBER: builtins.int
     FACT_PLAYER_FIELD_NUMBER: builtins.int
     SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
+    FACT_MATCH_FIELD_NUMBER: builtins.int
+    FACT_CHAT_FIELD_NUMBER: builtins.int
+    FACT_UPGRADE_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The gameloop in which it happened. 0 before the game starts. It never decreases from event to event."""
@@ -782,8 +841,8 @@ class Event(google.protobuf.message.Message):
 
     @property
     def fact_build_step(self) -> Global___FactBuildStep:
-        """A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
-        the kind.
+        """A player made a unit, a structure or an upgrade, or began a structure that was never complete. A fact: computed from several
+        events, and only sent to those who name the kind.
         """
 
     @property
@@ -797,6 +856,20 @@ class Event(google.protobuf.message.Message):
         """How a player stands at the end of a gameloop. A sample: only sent to those who name the kind, at each 16th gameloop, a second of
         the game, if they do not say otherwise.
         """
+
+    @property
+    def fact_match(self) -> Global___FactMatch:
+        """The game as a whole: map, mode, length, who played, who won. A fact: behind the end of a replay whose events could all be read,
+        and only sent to those who name the kind.
+        """
+
+    @property
+    def fact_chat(self) -> Global___FactChat:
+        """Somebody wrote a message. A fact: who can read it is computed. Only sent to those who name the kind."""
+
+    @property
+    def fact_upgrade(self) -> Global___FactUpgrade:
+        """A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind."""
 
     @property
     def other(self) -> Global___Other:
@@ -886,15 +959,18 @@ class Event(google.protobuf.message.Message):
         fact_build_step: Global___FactBuildStep | None = ...,
         fact_player: Global___FactPlayer | None = ...,
         sample_player: Global___SamplePlayer | None = ...,
+        fact_match: Global___FactMatch | None = ...,
+        fact_chat: Global___FactChat | None = ...,
+        fact_upgrade: Global___FactUpgrade | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_chat", b"fact_chat", "fact_match", b"fact_match", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "fact_upgrade", b"fact_upgrade", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_chat", b"fact_chat", "fact_match", b"fact_match", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "fact_upgrade", b"fact_upgrade", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__unproven: typing_extensions.TypeAlias = typing.Literal["unproven"]
     _WhichOneofArgType__unproven: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven"]
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "sample_player", "other"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "sample_player", "fact_match", "fact_chat", "fact_upgrade", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven) -> _WhichOneofReturnType__unproven | None: ...
@@ -5317,7 +5393,9 @@ Global___FactUnit: typing_extensions.TypeAlias = FactUnit
 @typing.final
 class FactBuildStep(google.protobuf.message.Message):
     """A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
-    owner, sprays and rewards.
+    owner, sprays and rewards. What a replay tells to have been begun, structures and units that are warped in, is also a step when it
+    ends without having been complete: end says how. Of more than a hundred that the end of the replay leaves unfinished, some are
+    missing.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -5328,6 +5406,7 @@ class FactBuildStep(google.protobuf.message.Message):
     BEGAN_TICK_FIELD_NUMBER: builtins.int
     SUPPLY_FIELD_NUMBER: builtins.int
     RECKONED_TICK_FIELD_NUMBER: builtins.int
+    END_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The name of the type or of the upgrade, as the replay has it."""
     upgrade: builtins.bool
@@ -5346,6 +5425,8 @@ class FactBuildStep(google.protobuf.message.Message):
     second. What speeds a structure up, as Chrono Boost does, makes the true gameloop a later one; without power it is an earlier
     one. Only where began_tick is absent and the table has a time: builds since 5.0.11, with LotV.
     """
+    end: Global___StepEnd.ValueType
+    """How it ended."""
     @property
     def unit(self) -> Global___Unit:
         """The unit or structure. Absent for an upgrade."""
@@ -5359,10 +5440,11 @@ class FactBuildStep(google.protobuf.message.Message):
         began_tick: builtins.int | None = ...,
         supply: builtins.float | None = ...,
         reckoned_tick: builtins.int | None = ...,
+        end: Global___StepEnd.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_reckoned_tick", b"_reckoned_tick", "_supply", b"_supply", "began_tick", b"began_tick", "reckoned_tick", b"reckoned_tick", "supply", b"supply", "unit", b"unit"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_reckoned_tick", b"_reckoned_tick", "_supply", b"_supply", "began_tick", b"began_tick", "name", b"name", "reckoned_tick", b"reckoned_tick", "supply", b"supply", "unit", b"unit", "upgrade", b"upgrade"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_reckoned_tick", b"_reckoned_tick", "_supply", b"_supply", "began_tick", b"began_tick", "end", b"end", "name", b"name", "reckoned_tick", b"reckoned_tick", "supply", b"supply", "unit", b"unit", "upgrade", b"upgrade"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__began_tick: typing_extensions.TypeAlias = typing.Literal["began_tick"]
     _WhichOneofArgType__began_tick: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick"]
@@ -5398,6 +5480,8 @@ class FactPlayer(google.protobuf.message.Message):
     WORKERS_LOST_FIELD_NUMBER: builtins.int
     SUPPLY_FIELD_NUMBER: builtins.int
     RESULT_FIELD_NUMBER: builtins.int
+    ACTIONS_PER_MINUTE_FIELD_NUMBER: builtins.int
+    MMR_FIELD_NUMBER: builtins.int
     player_id: builtins.int
     """The player's number."""
     spending_quotient: builtins.int
@@ -5426,9 +5510,17 @@ class FactPlayer(google.protobuf.message.Message):
     """The player's supply used in the last player_stats. Absent without player_stats."""
     result: Global___Result.ValueType
     """How the game ended for the player."""
+    actions_per_minute: builtins.float
+    """actions by the minutes of real time until the player left, or until the end of the replay. Absent without actions, and for less
+    than a second. player_info has what the client's summary says, which counts every key.
+    """
+    mmr: builtins.int
+    """The match-making rating, as in player_info."""
     @property
     def start_place(self) -> Global___Point2:
-        """The place of the first main building, in whole cells. Absent for players who began without one."""
+        """The place of the first main building, in whole cells. Absent for players who began without one, unless the map has chosen them:
+        players_chosen of fact_match.
+        """
 
     def __init__(
         self,
@@ -5446,15 +5538,21 @@ class FactPlayer(google.protobuf.message.Message):
         workers_lost: builtins.int = ...,
         supply: builtins.float | None = ...,
         result: Global___Result.ValueType = ...,
+        actions_per_minute: builtins.float | None = ...,
+        mmr: builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions", "_left_tick", b"_left_tick", "_spending_quotient", b"_spending_quotient", "_supply", b"_supply", "_supply_capped", b"_supply_capped", "actions", b"actions", "left_tick", b"left_tick", "spending_quotient", b"spending_quotient", "start_place", b"start_place", "supply", b"supply", "supply_capped", b"supply_capped"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions", "_actions_per_minute", b"_actions_per_minute", "_left_tick", b"_left_tick", "_mmr", b"_mmr", "_spending_quotient", b"_spending_quotient", "_supply", b"_supply", "_supply_capped", b"_supply_capped", "actions", b"actions", "actions_per_minute", b"actions_per_minute", "left_tick", b"left_tick", "mmr", b"mmr", "spending_quotient", b"spending_quotient", "start_place", b"start_place", "supply", b"supply", "supply_capped", b"supply_capped"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions", "_left_tick", b"_left_tick", "_spending_quotient", b"_spending_quotient", "_supply", b"_supply", "_supply_capped", b"_supply_capped", "actions", b"actions", "army_lost", b"army_lost", "army_made", b"army_made", "left_tick", b"left_tick", "player_id", b"player_id", "result", b"result", "samples", b"samples", "spending_quotient", b"spending_quotient", "start_place", b"start_place", "supply", b"supply", "supply_capped", b"supply_capped", "workers_lost", b"workers_lost", "workers_made", b"workers_made"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions", "_actions_per_minute", b"_actions_per_minute", "_left_tick", b"_left_tick", "_mmr", b"_mmr", "_spending_quotient", b"_spending_quotient", "_supply", b"_supply", "_supply_capped", b"_supply_capped", "actions", b"actions", "actions_per_minute", b"actions_per_minute", "army_lost", b"army_lost", "army_made", b"army_made", "left_tick", b"left_tick", "mmr", b"mmr", "player_id", b"player_id", "result", b"result", "samples", b"samples", "spending_quotient", b"spending_quotient", "start_place", b"start_place", "supply", b"supply", "supply_capped", b"supply_capped", "workers_lost", b"workers_lost", "workers_made", b"workers_made"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__actions: typing_extensions.TypeAlias = typing.Literal["actions"]
     _WhichOneofArgType__actions: typing_extensions.TypeAlias = typing.Literal["_actions", b"_actions"]
+    _WhichOneofReturnType__actions_per_minute: typing_extensions.TypeAlias = typing.Literal["actions_per_minute"]
+    _WhichOneofArgType__actions_per_minute: typing_extensions.TypeAlias = typing.Literal["_actions_per_minute", b"_actions_per_minute"]
     _WhichOneofReturnType__left_tick: typing_extensions.TypeAlias = typing.Literal["left_tick"]
     _WhichOneofArgType__left_tick: typing_extensions.TypeAlias = typing.Literal["_left_tick", b"_left_tick"]
+    _WhichOneofReturnType__mmr: typing_extensions.TypeAlias = typing.Literal["mmr"]
+    _WhichOneofArgType__mmr: typing_extensions.TypeAlias = typing.Literal["_mmr", b"_mmr"]
     _WhichOneofReturnType__spending_quotient: typing_extensions.TypeAlias = typing.Literal["spending_quotient"]
     _WhichOneofArgType__spending_quotient: typing_extensions.TypeAlias = typing.Literal["_spending_quotient", b"_spending_quotient"]
     _WhichOneofReturnType__supply: typing_extensions.TypeAlias = typing.Literal["supply"]
@@ -5464,7 +5562,11 @@ class FactPlayer(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__actions) -> _WhichOneofReturnType__actions | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__actions_per_minute) -> _WhichOneofReturnType__actions_per_minute | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__left_tick) -> _WhichOneofReturnType__left_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mmr) -> _WhichOneofReturnType__mmr | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__spending_quotient) -> _WhichOneofReturnType__spending_quotient | None: ...
     @typing.overload
@@ -5473,6 +5575,223 @@ class FactPlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__supply_capped) -> _WhichOneofReturnType__supply_capped | None: ...
 
 Global___FactPlayer: typing_extensions.TypeAlias = FactPlayer
+
+@typing.final
+class MatchPlayer(google.protobuf.message.Message):
+    """A player of a game."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REF_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    RACE_FIELD_NUMBER: builtins.int
+    RESULT_FIELD_NUMBER: builtins.int
+    COMPUTER_FIELD_NUMBER: builtins.int
+    team: builtins.int
+    """The team, from 0."""
+    race: builtins.str
+    """The race, as in player_info."""
+    result: Global___Result.ValueType
+    """How the game ended for the player."""
+    computer: builtins.bool
+    """True for computers."""
+    @property
+    def ref(self) -> Global___PlayerRef:
+        """The numbers, the slot and the name."""
+
+    def __init__(
+        self,
+        *,
+        ref: Global___PlayerRef | None = ...,
+        team: builtins.int = ...,
+        race: builtins.str = ...,
+        result: Global___Result.ValueType = ...,
+        computer: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ref", b"ref"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["computer", b"computer", "race", b"race", "ref", b"ref", "result", b"result", "team", b"team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___MatchPlayer: typing_extensions.TypeAlias = MatchPlayer
+
+@typing.final
+class FactMatch(google.protobuf.message.Message):
+    """A game as a whole."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MAP_FIELD_NUMBER: builtins.int
+    MAP_HANDLE_FIELD_NUMBER: builtins.int
+    EXPANSION_FIELD_NUMBER: builtins.int
+    EXPANSION_GUESSED_FIELD_NUMBER: builtins.int
+    TEAMS_FIELD_NUMBER: builtins.int
+    GAME_MODE_FIELD_NUMBER: builtins.int
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    LENGTH_TICKS_FIELD_NUMBER: builtins.int
+    LENGTH_SECONDS_FIELD_NUMBER: builtins.int
+    START_TIME_FIELD_NUMBER: builtins.int
+    PLAYERS_CHOSEN_FIELD_NUMBER: builtins.int
+    PLAYERS_FIELD_NUMBER: builtins.int
+    WINNER_TEAM_FIELD_NUMBER: builtins.int
+    RESULT_SOURCE_FIELD_NUMBER: builtins.int
+    map: builtins.str
+    """The map's name, by the details or else by the client's summary. Absent without them."""
+    map_handle: builtins.str
+    """The map's file, the last of the handles in the details, such as "EU/6de4…9c01.s2ma". Absent without them."""
+    expansion: builtins.str
+    """The expansion: "WoL", "HotS" or "LotV", as in decode_info.names."""
+    expansion_guessed: builtins.bool
+    """True if the replay does not name the expansion."""
+    teams: builtins.str
+    """How many play how many, such as "1v1" or "FFA": the attribute "teams". Absent when the replay has none."""
+    game_mode: builtins.str
+    """The attribute "game_mode": "Amm" of the ladder, "Pub" of a public lobby, "Priv" of a private one. Absent when the replay has none."""
+    began_tick: builtins.int
+    """The gameloop in which the game began for its players: 0, but where the map has chosen them after the start, as GameHeart does,
+    that in which the first main building appeared.
+    """
+    length_ticks: builtins.int
+    """The number of gameloops from then to the end, by the replay's header."""
+    length_seconds: builtins.float
+    """The same in real seconds at the game's speed."""
+    players_chosen: builtins.bool
+    """True if the map has chosen the players, by the rule of OBSERVER_SOURCE_RULE."""
+    winner_team: builtins.int
+    """The only team of which a player won, if none of its players lost. Absent without one, as in maps that put all in one team."""
+    result_source: Global___ResultSource.ValueType
+    """How that, and the players' results, are known."""
+    @property
+    def start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When gameloop 0 was, by a rule: the time at which the replay was saved, less its whole length. Absent where start_time of a
+        replay is.
+        """
+
+    @property
+    def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MatchPlayer]:
+        """Those who played, in the order of their slots, without observers."""
+
+    def __init__(
+        self,
+        *,
+        map: builtins.str | None = ...,
+        map_handle: builtins.str | None = ...,
+        expansion: builtins.str = ...,
+        expansion_guessed: builtins.bool = ...,
+        teams: builtins.str | None = ...,
+        game_mode: builtins.str | None = ...,
+        began_tick: builtins.int = ...,
+        length_ticks: builtins.int = ...,
+        length_seconds: builtins.float = ...,
+        start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        players_chosen: builtins.bool = ...,
+        players: collections.abc.Iterable[Global___MatchPlayer] | None = ...,
+        winner_team: builtins.int | None = ...,
+        result_source: Global___ResultSource.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_mode", b"_game_mode", "_map", b"_map", "_map_handle", b"_map_handle", "_teams", b"_teams", "_winner_team", b"_winner_team", "game_mode", b"game_mode", "map", b"map", "map_handle", b"map_handle", "start_time", b"start_time", "teams", b"teams", "winner_team", b"winner_team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_game_mode", b"_game_mode", "_map", b"_map", "_map_handle", b"_map_handle", "_teams", b"_teams", "_winner_team", b"_winner_team", "began_tick", b"began_tick", "expansion", b"expansion", "expansion_guessed", b"expansion_guessed", "game_mode", b"game_mode", "length_seconds", b"length_seconds", "length_ticks", b"length_ticks", "map", b"map", "map_handle", b"map_handle", "players", b"players", "players_chosen", b"players_chosen", "result_source", b"result_source", "start_time", b"start_time", "teams", b"teams", "winner_team", b"winner_team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__game_mode: typing_extensions.TypeAlias = typing.Literal["game_mode"]
+    _WhichOneofArgType__game_mode: typing_extensions.TypeAlias = typing.Literal["_game_mode", b"_game_mode"]
+    _WhichOneofReturnType__map: typing_extensions.TypeAlias = typing.Literal["map"]
+    _WhichOneofArgType__map: typing_extensions.TypeAlias = typing.Literal["_map", b"_map"]
+    _WhichOneofReturnType__map_handle: typing_extensions.TypeAlias = typing.Literal["map_handle"]
+    _WhichOneofArgType__map_handle: typing_extensions.TypeAlias = typing.Literal["_map_handle", b"_map_handle"]
+    _WhichOneofReturnType__teams: typing_extensions.TypeAlias = typing.Literal["teams"]
+    _WhichOneofArgType__teams: typing_extensions.TypeAlias = typing.Literal["_teams", b"_teams"]
+    _WhichOneofReturnType__winner_team: typing_extensions.TypeAlias = typing.Literal["winner_team"]
+    _WhichOneofArgType__winner_team: typing_extensions.TypeAlias = typing.Literal["_winner_team", b"_winner_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__game_mode) -> _WhichOneofReturnType__game_mode | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__map) -> _WhichOneofReturnType__map | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__map_handle) -> _WhichOneofReturnType__map_handle | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__teams) -> _WhichOneofReturnType__teams | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__winner_team) -> _WhichOneofReturnType__winner_team | None: ...
+
+Global___FactMatch: typing_extensions.TypeAlias = FactMatch
+
+@typing.final
+class FactChat(google.protobuf.message.Message):
+    """A message of a player or observer."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    OBSERVER_FIELD_NUMBER: builtins.int
+    RECIPIENT_FIELD_NUMBER: builtins.int
+    RECIPIENTS_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The name of who wrote it. Absent when not known."""
+    observer: builtins.bool
+    """Whether an observer wrote it."""
+    recipient: Global___Recipient.ValueType
+    """The recipient, as in chat."""
+    text: builtins.str
+    """The text."""
+    @property
+    def recipients(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PlayerRef]:
+        """The others whom it reached, by a rule, in the order of their slots: those in the lobby, without computers, who had not left. To
+        all: each of them. To allies: the players of the team, or of an observer, the observers. To observers: these. To others nobody is
+        known.
+        """
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str | None = ...,
+        observer: builtins.bool = ...,
+        recipient: Global___Recipient.ValueType = ...,
+        recipients: collections.abc.Iterable[Global___PlayerRef] | None = ...,
+        text: builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "name", b"name", "observer", b"observer", "recipient", b"recipient", "recipients", b"recipients", "text", b"text"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+
+Global___FactChat: typing_extensions.TypeAlias = FactChat
+
+@typing.final
+class FactUpgrade(google.protobuf.message.Message):
+    """An upgrade that a player gained: without sprays and rewards, and without those with which the game begins."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    RECKONED_TICK_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The upgrade, such as "TerranInfantryWeaponsLevel1"."""
+    count: builtins.int
+    """The number of levels gained."""
+    reckoned_tick: builtins.int
+    """The gameloop in which it was begun, by the rule of fact_build_step. A replay does not tell when an upgrade was begun."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        count: builtins.int = ...,
+        reckoned_tick: builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reckoned_tick", b"_reckoned_tick", "reckoned_tick", b"reckoned_tick"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_reckoned_tick", b"_reckoned_tick", "count", b"count", "name", b"name", "reckoned_tick", b"reckoned_tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["reckoned_tick"]
+    _WhichOneofArgType__reckoned_tick: typing_extensions.TypeAlias = typing.Literal["_reckoned_tick", b"_reckoned_tick"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reckoned_tick) -> _WhichOneofReturnType__reckoned_tick | None: ...
+
+Global___FactUpgrade: typing_extensions.TypeAlias = FactUpgrade
 
 @typing.final
 class SamplePlayer(google.protobuf.message.Message):

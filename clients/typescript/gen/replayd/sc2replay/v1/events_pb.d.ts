@@ -666,8 +666,8 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "factUnit";
   } | {
     /**
-     * A player made a unit, a structure or an upgrade. A fact: computed from several events, and only sent to those who name
-     * the kind.
+     * A player made a unit, a structure or an upgrade, or began a structure that was never complete. A fact: computed from several
+     * events, and only sent to those who name the kind.
      *
      * @generated from field: replayd.sc2replay.v1.FactBuildStep fact_build_step = 161;
      */
@@ -691,6 +691,31 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
      */
     value: SamplePlayer;
     case: "samplePlayer";
+  } | {
+    /**
+     * The game as a whole: map, mode, length, who played, who won. A fact: behind the end of a replay whose events could all be read,
+     * and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactMatch fact_match = 164;
+     */
+    value: FactMatch;
+    case: "factMatch";
+  } | {
+    /**
+     * Somebody wrote a message. A fact: who can read it is computed. Only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactChat fact_chat = 165;
+     */
+    value: FactChat;
+    case: "factChat";
+  } | {
+    /**
+     * A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactUpgrade fact_upgrade = 166;
+     */
+    value: FactUpgrade;
+    case: "factUpgrade";
   } | {
     /**
      * An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
@@ -5975,7 +6000,9 @@ export declare const FactUnitSchema: GenMessage<FactUnit>;
 
 /**
  * A step of a player's build order, when it is complete. Units that exist from the beginning are no steps, nor are units without an
- * owner, sprays and rewards.
+ * owner, sprays and rewards. What a replay tells to have been begun, structures and units that are warped in, is also a step when it
+ * ends without having been complete: end says how. Of more than a hundred that the end of the replay leaves unfinished, some are
+ * missing.
  *
  * @generated from message replayd.sc2replay.v1.FactBuildStep
  */
@@ -6026,6 +6053,13 @@ export declare type FactBuildStep = Message<"replayd.sc2replay.v1.FactBuildStep"
    * @generated from field: optional int32 reckoned_tick = 6;
    */
   reckonedTick?: number | undefined;
+
+  /**
+   * How it ended.
+   *
+   * @generated from field: replayd.sc2replay.v1.StepEnd end = 7;
+   */
+  end: StepEnd;
 };
 
 /**
@@ -6048,7 +6082,8 @@ export declare type FactPlayer = Message<"replayd.sc2replay.v1.FactPlayer"> & {
   playerId: number;
 
   /**
-   * The place of the first main building, in whole cells. Absent for players who began without one.
+   * The place of the first main building, in whole cells. Absent for players who began without one, unless the map has chosen them:
+   * players_chosen of fact_match.
    *
    * @generated from field: replayd.sc2replay.v1.Point2 start_place = 2;
    */
@@ -6132,6 +6167,21 @@ export declare type FactPlayer = Message<"replayd.sc2replay.v1.FactPlayer"> & {
    * @generated from field: replayd.sc2replay.v1.Result result = 13;
    */
   result: Result;
+
+  /**
+   * actions by the minutes of real time until the player left, or until the end of the replay. Absent without actions, and for less
+   * than a second. player_info has what the client's summary says, which counts every key.
+   *
+   * @generated from field: optional double actions_per_minute = 14;
+   */
+  actionsPerMinute?: number | undefined;
+
+  /**
+   * The match-making rating, as in player_info.
+   *
+   * @generated from field: optional sint32 mmr = 15;
+   */
+  mmr?: number | undefined;
 };
 
 /**
@@ -6139,6 +6189,251 @@ export declare type FactPlayer = Message<"replayd.sc2replay.v1.FactPlayer"> & {
  * Use `create(FactPlayerSchema)` to create a new message.
  */
 export declare const FactPlayerSchema: GenMessage<FactPlayer>;
+
+/**
+ * A player of a game.
+ *
+ * @generated from message replayd.sc2replay.v1.MatchPlayer
+ */
+export declare type MatchPlayer = Message<"replayd.sc2replay.v1.MatchPlayer"> & {
+  /**
+   * The numbers, the slot and the name.
+   *
+   * @generated from field: replayd.sc2replay.v1.PlayerRef ref = 1;
+   */
+  ref?: PlayerRef | undefined;
+
+  /**
+   * The team, from 0.
+   *
+   * @generated from field: uint32 team = 2;
+   */
+  team: number;
+
+  /**
+   * The race, as in player_info.
+   *
+   * @generated from field: string race = 3;
+   */
+  race: string;
+
+  /**
+   * How the game ended for the player.
+   *
+   * @generated from field: replayd.sc2replay.v1.Result result = 4;
+   */
+  result: Result;
+
+  /**
+   * True for computers.
+   *
+   * @generated from field: bool computer = 5;
+   */
+  computer: boolean;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.MatchPlayer.
+ * Use `create(MatchPlayerSchema)` to create a new message.
+ */
+export declare const MatchPlayerSchema: GenMessage<MatchPlayer>;
+
+/**
+ * A game as a whole.
+ *
+ * @generated from message replayd.sc2replay.v1.FactMatch
+ */
+export declare type FactMatch = Message<"replayd.sc2replay.v1.FactMatch"> & {
+  /**
+   * The map's name, by the details or else by the client's summary. Absent without them.
+   *
+   * @generated from field: optional string map = 1;
+   */
+  map?: string | undefined;
+
+  /**
+   * The map's file, the last of the handles in the details, such as "EU/6de4…9c01.s2ma". Absent without them.
+   *
+   * @generated from field: optional string map_handle = 2;
+   */
+  mapHandle?: string | undefined;
+
+  /**
+   * The expansion: "WoL", "HotS" or "LotV", as in decode_info.names.
+   *
+   * @generated from field: string expansion = 3;
+   */
+  expansion: string;
+
+  /**
+   * True if the replay does not name the expansion.
+   *
+   * @generated from field: bool expansion_guessed = 4;
+   */
+  expansionGuessed: boolean;
+
+  /**
+   * How many play how many, such as "1v1" or "FFA": the attribute "teams". Absent when the replay has none.
+   *
+   * @generated from field: optional string teams = 5;
+   */
+  teams?: string | undefined;
+
+  /**
+   * The attribute "game_mode": "Amm" of the ladder, "Pub" of a public lobby, "Priv" of a private one. Absent when the replay has none.
+   *
+   * @generated from field: optional string game_mode = 6;
+   */
+  gameMode?: string | undefined;
+
+  /**
+   * The gameloop in which the game began for its players: 0, but where the map has chosen them after the start, as GameHeart does,
+   * that in which the first main building appeared.
+   *
+   * @generated from field: int32 began_tick = 7;
+   */
+  beganTick: number;
+
+  /**
+   * The number of gameloops from then to the end, by the replay's header.
+   *
+   * @generated from field: int32 length_ticks = 8;
+   */
+  lengthTicks: number;
+
+  /**
+   * The same in real seconds at the game's speed.
+   *
+   * @generated from field: double length_seconds = 9;
+   */
+  lengthSeconds: number;
+
+  /**
+   * When gameloop 0 was, by a rule: the time at which the replay was saved, less its whole length. Absent where start_time of a
+   * replay is.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 10;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * True if the map has chosen the players, by the rule of OBSERVER_SOURCE_RULE.
+   *
+   * @generated from field: bool players_chosen = 11;
+   */
+  playersChosen: boolean;
+
+  /**
+   * Those who played, in the order of their slots, without observers.
+   *
+   * @generated from field: repeated replayd.sc2replay.v1.MatchPlayer players = 12;
+   */
+  players: MatchPlayer[];
+
+  /**
+   * The only team of which a player won, if none of its players lost. Absent without one, as in maps that put all in one team.
+   *
+   * @generated from field: optional uint32 winner_team = 13;
+   */
+  winnerTeam?: number | undefined;
+
+  /**
+   * How that, and the players' results, are known.
+   *
+   * @generated from field: replayd.sc2replay.v1.ResultSource result_source = 14;
+   */
+  resultSource: ResultSource;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactMatch.
+ * Use `create(FactMatchSchema)` to create a new message.
+ */
+export declare const FactMatchSchema: GenMessage<FactMatch>;
+
+/**
+ * A message of a player or observer.
+ *
+ * @generated from message replayd.sc2replay.v1.FactChat
+ */
+export declare type FactChat = Message<"replayd.sc2replay.v1.FactChat"> & {
+  /**
+   * The name of who wrote it. Absent when not known.
+   *
+   * @generated from field: optional string name = 1;
+   */
+  name?: string | undefined;
+
+  /**
+   * Whether an observer wrote it.
+   *
+   * @generated from field: bool observer = 2;
+   */
+  observer: boolean;
+
+  /**
+   * The recipient, as in chat.
+   *
+   * @generated from field: replayd.sc2replay.v1.Recipient recipient = 3;
+   */
+  recipient: Recipient;
+
+  /**
+   * The others whom it reached, by a rule, in the order of their slots: those in the lobby, without computers, who had not left. To
+   * all: each of them. To allies: the players of the team, or of an observer, the observers. To observers: these. To others nobody is
+   * known.
+   *
+   * @generated from field: repeated replayd.sc2replay.v1.PlayerRef recipients = 4;
+   */
+  recipients: PlayerRef[];
+
+  /**
+   * The text.
+   *
+   * @generated from field: string text = 5;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactChat.
+ * Use `create(FactChatSchema)` to create a new message.
+ */
+export declare const FactChatSchema: GenMessage<FactChat>;
+
+/**
+ * An upgrade that a player gained: without sprays and rewards, and without those with which the game begins.
+ *
+ * @generated from message replayd.sc2replay.v1.FactUpgrade
+ */
+export declare type FactUpgrade = Message<"replayd.sc2replay.v1.FactUpgrade"> & {
+  /**
+   * The upgrade, such as "TerranInfantryWeaponsLevel1".
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The number of levels gained.
+   *
+   * @generated from field: sint32 count = 2;
+   */
+  count: number;
+
+  /**
+   * The gameloop in which it was begun, by the rule of fact_build_step. A replay does not tell when an upgrade was begun.
+   *
+   * @generated from field: optional int32 reckoned_tick = 3;
+   */
+  reckonedTick?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactUpgrade.
+ * Use `create(FactUpgradeSchema)` to create a new message.
+ */
+export declare const FactUpgradeSchema: GenMessage<FactUpgrade>;
 
 /**
  * A player at the end of a gameloop: of each player of whom the tracker reported something, by ascending number, at the gameloops that a
@@ -6783,4 +7078,84 @@ export enum UnitEnd {
  * Describes the enum replayd.sc2replay.v1.UnitEnd.
  */
 export declare const UnitEndSchema: GenEnum<UnitEnd>;
+
+/**
+ * How a step of a build order ended.
+ *
+ * @generated from enum replayd.sc2replay.v1.StepEnd
+ */
+export enum StepEnd {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: STEP_END_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was complete.
+   *
+   * @generated from enum value: STEP_END_COMPLETE = 1;
+   */
+  COMPLETE = 1,
+
+  /**
+   * It was killed under construction. The replay says by which player: fact_unit has it.
+   *
+   * @generated from enum value: STEP_END_KILLED = 2;
+   */
+  KILLED = 2,
+
+  /**
+   * It was cancelled, by the rule of UNIT_END_CANCELLED.
+   *
+   * @generated from enum value: STEP_END_CANCELLED = 3;
+   */
+  CANCELLED = 3,
+
+  /**
+   * The replay ended before.
+   *
+   * @generated from enum value: STEP_END_GAME_ENDED = 4;
+   */
+  GAME_ENDED = 4,
+}
+
+/**
+ * Describes the enum replayd.sc2replay.v1.StepEnd.
+ */
+export declare const StepEndSchema: GenEnum<StepEnd>;
+
+/**
+ * How the result of a game is known.
+ *
+ * @generated from enum replayd.sc2replay.v1.ResultSource
+ */
+export enum ResultSource {
+  /**
+   * It is not known. Who left when settles too few games to go by.
+   *
+   * @generated from enum value: RESULT_SOURCE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The details have it.
+   *
+   * @generated from enum value: RESULT_SOURCE_DETAILS = 1;
+   */
+  DETAILS = 1,
+
+  /**
+   * The client's summary has it, and the details do not.
+   *
+   * @generated from enum value: RESULT_SOURCE_SUMMARY = 2;
+   */
+  SUMMARY = 2,
+}
+
+/**
+ * Describes the enum replayd.sc2replay.v1.ResultSource.
+ */
+export declare const ResultSourceSchema: GenEnum<ResultSource>;
 
