@@ -24,6 +24,7 @@ import (
 
 	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	plainhttp "github.com/replayd/replayd/service/plain"
 )
 
 // Limits of the transport. Requests are small. Keepalive finds dead connections; heartbeats in the streams keep proxies from
@@ -93,6 +94,9 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	}}
 	replaydv1.RegisterReplayServiceServer(d.methods, s)
 	flight.RegisterFlightServiceServer(d.methods, &flights{server: s})
+	for _, f := range tableFormats {
+		d.methods.local(plainhttp.TableMethod(string(f)), replaydv1.ReplayService_StreamEvents_FullMethodName, s, s.sendTable(f))
+	}
 	healthv1.RegisterHealthServer(d.methods, d.health)
 	d.health.SetServingStatus(replaydv1.ReplayService_ServiceDesc.ServiceName, healthv1.HealthCheckResponse_SERVING)
 	reflection.Register(d.methods)

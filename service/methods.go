@@ -40,6 +40,13 @@ func (e early) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	e.Server.RegisterService(&streams, impl)
 }
 
+// local registers a handler for calls in this process alone. To the interceptors, and so to tokens, limits, metrics and the log, its calls
+// are calls of the method as.
+func (e early) local(name, as string, impl any, handler grpc.StreamHandler) {
+	h := e.intercepted(handler, &grpc.StreamServerInfo{FullMethod: as, IsServerStream: true})
+	e.byName[name] = func(ss grpc.ServerStream) error { return h(impl, ss) }
+}
+
 // run runs a registered method for a call in this process.
 func (e early) run(name string, ss grpc.ServerStream) error { return e.byName[name](ss) }
 

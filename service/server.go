@@ -26,6 +26,7 @@ import (
 	"github.com/replayd/replayd/service/opened"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
+	"github.com/replayd/replayd/service/tables"
 	"github.com/replayd/replayd/service/temporary"
 	"github.com/replayd/replayd/service/watch"
 )
@@ -97,6 +98,7 @@ type Server struct {
 	checkpoints *checkpoint.Store
 	maps        *maps
 	temporary   *temporary.Store
+	tables      *tables.Store
 
 	sentBytes, sentResponses, unknown prometheus.Counter
 	guessed                           *prometheus.CounterVec
@@ -130,7 +132,7 @@ func NewServer(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, drain: make(chan struct{}), late: make(chan struct{}),
-		checkpoints: checkpoint.NewStore(c.CheckpointBytes), temporary: temporary.New(),
+		checkpoints: checkpoint.NewStore(c.CheckpointBytes), temporary: temporary.New(), tables: tables.New(),
 		sentBytes: newSentBytes(), sentResponses: newSentResponses(), unknown: newUnknown(), guessed: newGuessed(), failures: newFailureMetrics(),
 	}
 	if s.Log == nil {
@@ -170,6 +172,7 @@ func NewServer(c Config) (*Server, error) {
 // Close ends the server's background work and waits for it. No call may be running.
 func (s *Server) Close() error {
 	s.temporary.Close()
+	s.tables.Close()
 	s.opened.Close()
 	s.maps.close()
 	return s.index.Close()

@@ -25,6 +25,7 @@ import (
 
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/h2guard"
+	plainhttp "github.com/replayd/replayd/service/plain"
 )
 
 // corsMaxAge is how long browsers may cache the answer to a CORS preflight.
@@ -65,9 +66,9 @@ func (d *Daemon) NewWeb(origins []string) (*Web, error) {
 	} else {
 		others := cors.New(cors.Options{
 			AllowedOrigins: origins,
-			AllowedMethods: append(connectcors.AllowedMethods(), http.MethodDelete),
-			AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "Last-Event-ID"),
-			ExposedHeaders: connectcors.ExposedHeaders(),
+			AllowedMethods: append(connectcors.AllowedMethods(), http.MethodDelete, http.MethodHead),
+			AllowedHeaders: append(connectcors.AllowedHeaders(), "Authorization", "Last-Event-ID", "Range", "If-Range", "If-Match", "If-None-Match"),
+			ExposedHeaders: append(connectcors.ExposedHeaders(), plainhttp.TableHeaders()...),
 			MaxAge:         int(corsMaxAge / time.Second),
 		})
 		handler = others.Handler(d.routes(api, others.OriginAllowed))

@@ -35,29 +35,15 @@ func (e DamagedError) Error() string { return e.Detail }
 // DamageOf returns the damage of a replay whose stream ended with an error. It is nil if err is nil, or says nothing about the contents
 // of the replay. text returns the text of an error for people.
 func DamageOf(err error, text func(error) string) *Damage {
-	for _, other := range []error{source.ErrDirectory, source.ErrRemoved, source.ErrReplaced, source.ErrStore} {
-		if errors.Is(err, other) {
-			return nil
-		}
+	reason := source.Damage(err)
+	if reason == "" {
+		return nil
 	}
-	for _, known := range []struct {
-		err    error
-		reason string
-	}{
-		{decoders.ErrTruncated, "TRUNCATED"},
-		{decoders.ErrCorrupt, "CORRUPT"},
-		{decoders.ErrUnsupported, "UNSUPPORTED"},
-		{decoders.ErrLimit, "LIMIT"},
-	} {
-		if errors.Is(err, known.err) {
-			d := &Damage{Reason: known.reason, Detail: text(err)}
-			if at, ok := errors.AsType[*decoders.Error](err); ok {
-				d.Offset = &at.Offset
-			}
-			return d
-		}
+	d := &Damage{Reason: reason, Detail: text(err)}
+	if at, ok := errors.AsType[*decoders.Error](err); ok {
+		d.Offset = &at.Offset
 	}
-	return nil
+	return d
 }
 
 // Conclude finishes an export whose stream ended with an error or nil. It finishes a damaged replay as far as the replay could be

@@ -76,8 +76,11 @@ const (
 // ErrFull is returned when the disk to which files are unpacked is full.
 var ErrFull = errors.New("the temporary directory is full")
 
-// spoolError converts an error of writing to the spool.
-func spoolError(err error) error {
+// SpoolError converts an error of writing to a temporary file; nil stays nil.
+func SpoolError(err error) error {
+	if err == nil {
+		return nil
+	}
 	if hostos.Full(err) {
 		return ErrFull
 	}

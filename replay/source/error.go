@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/replayd/replayd/decoders"
 )
 
 // Errors of names that are not files.
@@ -40,4 +42,28 @@ func ioError(err error) error {
 		err = path.Err
 	}
 	return fmt.Errorf("%w: %w", ErrIO, err)
+}
+
+// Damage returns why the contents of a replay could not be read to their end: TRUNCATED, CORRUPT, UNSUPPORTED or LIMIT. It is empty if err
+// is nil, or says nothing about the contents.
+func Damage(err error) (reason string) {
+	for _, other := range []error{ErrDirectory, ErrRemoved, ErrReplaced, ErrStore} {
+		if errors.Is(err, other) {
+			return ""
+		}
+	}
+	for _, known := range []struct {
+		err    error
+		reason string
+	}{
+		{decoders.ErrTruncated, "TRUNCATED"},
+		{decoders.ErrCorrupt, "CORRUPT"},
+		{decoders.ErrUnsupported, "UNSUPPORTED"},
+		{decoders.ErrLimit, "LIMIT"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.reason
+		}
+	}
+	return ""
 }

@@ -11,14 +11,9 @@ import (
 
 // spool copies a stream into a temporary file without a name and returns it with its length.
 func spool(ctx context.Context, from io.Reader, format decoders.Format, limits Limits) (*os.File, int64, error) {
-	file, err := os.CreateTemp(limits.TempDir, "replayd-spool-*")
+	file, err := nameless(limits.TempDir)
 	if err != nil {
-		return nil, 0, spoolError(err)
-	}
-	// Without a name the file cannot stay behind, however the process ends.
-	if err := os.Remove(file.Name()); err != nil {
-		_ = file.Close()
-		return nil, 0, ioError(err)
+		return nil, 0, err
 	}
 	length, err := copyBounded(ctx, file, from, format, limits)
 	if err != nil {
@@ -26,6 +21,21 @@ func spool(ctx context.Context, from io.Reader, format decoders.Format, limits L
 		return nil, 0, err
 	}
 	return file, length, nil
+}
+
+// Nameless makes a temporary file without a name in os.TempDir: it cannot stay behind, however the process ends.
+func Nameless() (*os.File, error) { return nameless("") }
+
+func nameless(dir string) (*os.File, error) {
+	file, err := os.CreateTemp(dir, "replayd-spool-*")
+	if err != nil {
+		return nil, SpoolError(err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		_ = file.Close()
+		return nil, ioError(err)
+	}
+	return file, nil
 }
 
 func copyBounded(ctx context.Context, to io.Writer, from io.Reader, format decoders.Format, limits Limits) (int64, error) {
@@ -45,7 +55,7 @@ func copyBounded(ctx context.Context, to io.Writer, from io.Reader, format decod
 			return length, err
 		}
 		if _, err := to.Write(buf[:n]); err != nil {
-			return length, spoolError(err)
+			return length, SpoolError(err)
 		}
 		switch {
 		case errors.Is(err, io.EOF):

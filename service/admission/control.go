@@ -143,9 +143,33 @@ func (c *Control) Limit(r Resource) int64 { return c.limits.All[r] }
 // Enter begins a call of the caller w, and takes one of r for it: Streams, Calls, or Temporary for a replay that outlives its
 // call. It returns a *RefusedError if a limit is reached. The caller must call Return on the ticket.
 func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
-	t := &Ticket{control: c}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t := c.ticket(w)
+	if w.Token != "" && w.Rate > 0 && !t.shares[0].of.call(w.Rate, time.Now()) {
+		c.leave(t)
+		return nil, c.refuse(&RefusedError{
+			Resource: Calls, Whose: "rate", Limit: int64(w.Rate), Retry: time.Duration(float64(time.Second) / w.Rate),
+		})
+	}
+	if err := c.take(t, r, 1); err != nil {
+		c.leave(t)
+		return nil, err
+	}
+	return t, nil
+}
+
+// Hold returns a ticket of the caller w that has taken nothing, for what outlives the call that made it. The caller must call
+// Return on it.
+func (c *Control) Hold(w Who) *Ticket {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ticket(w)
+}
+
+// ticket returns a ticket of the caller w. The control must be locked.
+func (c *Control) ticket(w Who) *Ticket {
+	t := &Ticket{control: c}
 	for _, k := range []struct{ whose, key string }{{"token", w.Token}, {"address", w.Address}} {
 		if k.key == "" {
 			continue
@@ -168,17 +192,7 @@ func (c *Control) Enter(w Who, r Resource) (*Ticket, error) {
 		}
 		t.shares = append(t.shares, s)
 	}
-	if w.Token != "" && w.Rate > 0 && !t.shares[0].of.call(w.Rate, time.Now()) {
-		c.leave(t)
-		return nil, c.refuse(&RefusedError{
-			Resource: Calls, Whose: "rate", Limit: int64(w.Rate), Retry: time.Duration(float64(time.Second) / w.Rate),
-		})
-	}
-	if err := c.take(t, r, 1); err != nil {
-		c.leave(t)
-		return nil, err
-	}
-	return t, nil
+	return t
 }
 
 // call reports whether the rate allows a call now, and counts the call if so.

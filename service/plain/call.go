@@ -65,7 +65,7 @@ func (e *exchange) SendMsg(m any) error {
 }
 
 // passed lists the headers that the service uses. No other headers reach it, in particular no cookies.
-var passed = []string{"Authorization", "X-Forwarded-For"}
+var passed = []string{"Authorization", "X-Forwarded-For", "Range", "If-Range", "If-Match"}
 
 // contextOf returns the context of a call: what the service knows about the caller.
 func contextOf(r *http.Request) context.Context {

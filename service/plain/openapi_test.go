@@ -38,6 +38,9 @@ type called struct {
 
 func (c *called) method(name string, ss grpc.ServerStream) error {
 	c.path = name
+	if strings.HasPrefix(name, "/tables/") {
+		return ss.SendMsg(&plain.Table{Content: strings.NewReader("a\n"), Tag: `"x"`, Sent: func() {}})
+	}
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(strings.ReplaceAll(name[1:], "/", ".")))
 	if err != nil {
 		return err
@@ -71,6 +74,11 @@ func ask(method, path string, header map[string]string, service *called) *httpte
 	w := httptest.NewRecorder()
 	plain.New(service.method, 100).ServeHTTP(w, r)
 	return w
+}
+
+// pathOf returns a path of the document for a replay, and for a table of joins.
+func pathOf(path, replay string) string {
+	return strings.NewReplacer("{name}", replay, "{table}", "join.csv").Replace(path)
 }
 
 // loadDocument returns the document that is served.
@@ -145,7 +153,7 @@ func TestDocumentedOperations(t *testing.T) {
 	documented := map[string][]string{}
 	operationsOf(doc, func(method, path string, op *openapi3.Operation) {
 		documented[path] = append(documented[path], method)
-		at := strings.ReplaceAll(path, "{name}", "samples%2Fx")
+		at := pathOf(path, "samples%2Fx")
 		for accept, kind := range map[string]string{"": "application/", "text/event-stream": "text/event-stream"} {
 			service := &called{}
 			if strings.HasSuffix(path, "/events") || path == "/v1/decode" {
@@ -165,6 +173,9 @@ func TestDocumentedOperations(t *testing.T) {
 				t.Errorf("%s %s does not answer with %s", method, at, kind)
 			}
 			_, rpc, _ := strings.Cut(strings.TrimPrefix(service.path, "/"), "/")
+			if service.path == "/tables/csv" {
+				rpc = strings.ToLower(method) + "Table"
+			}
 			if rpc = "x" + rpc; path != "/v1/openapi.json" && !strings.EqualFold(rpc, "x"+op.OperationID) {
 				t.Errorf("%s %s calls %s, and its id is %s", method, at, service.path, op.OperationID)
 			}
@@ -189,7 +200,7 @@ func TestDocumentedOperations(t *testing.T) {
 	}
 	for path, methods := range documented {
 		slices.Sort(methods)
-		w := ask("NONE", strings.ReplaceAll(path, "{name}", "x"), nil, &called{})
+		w := ask("NONE", pathOf(path, "x"), nil, &called{})
 		if allow := w.Header().Get("Allow"); w.Code != http.StatusMethodNotAllowed || allow != strings.Join(methods, ", ") {
 			t.Errorf("%s is for %s, not for %q", path, allow, methods)
 		}
@@ -203,7 +214,7 @@ func TestDocumentedParameters(t *testing.T) {
 		if path == "/v1/openapi.json" && len(op.Parameters) == 0 {
 			return
 		}
-		at := strings.ReplaceAll(path, "{name}", "x")
+		at := pathOf(path, "x")
 		accepts := func(query string) bool {
 			service := &called{}
 			ask(method, at+"?"+query, nil, service)

@@ -19,7 +19,8 @@ import (
 // Operation is the combination of a path and an HTTP method that a Handler serves.
 type Operation struct {
 	Method     string // GET
-	Path       string // with the name of a replay as {name}
+	Path       string // with the name of a replay as {name}, and that of a table's file as {table}
+	ID         string // in the OpenAPI document; empty if it is the name of the method
 	Summary    string
 	RPC        protoreflect.FullName // the method of the service that it calls; empty if it calls none
 	Status     int                   // of an answer without an error
@@ -97,6 +98,14 @@ var operations = []operation{
 		Method: http.MethodGet, Path: eventsPath, RPC: "replayd.v1.ReplayService.StreamEvents", Status: http.StatusOK, SSE: true,
 		Summary: "Streams the events of a replay.",
 	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, streaming, (*Handler).events),
+	operationOf(Operation{
+		Method: http.MethodGet, Path: tablePath, ID: "getTable", RPC: "replayd.v1.ReplayService.StreamEvents", Status: http.StatusOK,
+		Summary: "Returns the events of one kind as a file: Parquet, Arrow or CSV.",
+	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, tabling, (*Handler).table),
+	operationOf(Operation{
+		Method: http.MethodHead, Path: tablePath, ID: "headTable", RPC: "replayd.v1.ReplayService.StreamEvents", Status: http.StatusOK,
+		Summary: "Returns the length and the tag of such a file.",
+	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, tabling, (*Handler).table),
 	operationOf(Operation{
 		Method: http.MethodPost, Path: decodePath, RPC: "replayd.v1.ReplayService.DecodeReplay", Status: http.StatusOK,
 		Summary: "Streams the events of the replay in the body, and keeps nothing.",

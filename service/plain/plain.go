@@ -9,6 +9,7 @@
 //	query.go       the parameters of requests
 //	call.go        calls of methods in this process
 //	upload.go      bodies as messages
+//	table.go       tables as files
 //	print.go       streams as lines and as server-sent events
 //	fault.go       errors
 package plain
@@ -41,11 +42,13 @@ const (
 	documentPath = Prefix + "openapi.json"
 	eventsSuffix = "/events"
 	reportSuffix = "/report"
+	tablesInfix  = "/tables/"
 
 	// The paths as OpenAPI writes them.
 	replayPath = replaysPath + "/{name}"
 	eventsPath = replayPath + eventsSuffix
 	reportPath = replayPath + reportSuffix
+	tablePath  = replayPath + tablesInfix + "{table}"
 )
 
 // Handler serves the paths below Prefix.
@@ -96,6 +99,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // and must be if the name ends like another path, such as in "/events".
 func methods(path string) (allowed map[string]operation, name string) {
 	rest, below := strings.CutPrefix(path, replaysPath+"/")
+	of, _, isTable := cutTable(rest)
 	switch {
 	case path == documentPath:
 	case path == decodePath:
@@ -104,6 +108,8 @@ func methods(path string) (allowed map[string]operation, name string) {
 		path, name = eventsPath, strings.TrimSuffix(rest, eventsSuffix)
 	case below && strings.HasSuffix(rest, reportSuffix):
 		path, name = reportPath, strings.TrimSuffix(rest, reportSuffix)
+	case below && isTable:
+		path, name = tablePath, of
 	case below:
 		path, name = replayPath, rest
 	default:

@@ -183,6 +183,16 @@ func streaming(req *replaydv1.StreamEventsRequest) parameters {
 	return p
 }
 
+// tabling returns the parameters of a table: those of an upload that select events, and the columns.
+func tabling(req *replaydv1.StreamEventsRequest) parameters {
+	p := decoding(req)
+	for _, other := range []string{"kind", "exclude-kind", "with-state", "heartbeat", "max-batch-events", "tick"} {
+		delete(p, other)
+	}
+	p["columns"] = texts(func() *[]string { return &req.Columns })
+	return p
+}
+
 // start returns a parameter that also sets where a stream starts. A request may have one of these, and a cursor, which has
 // precedence: the other parameter says where the stream began that the cursor continues.
 func start(req *replaydv1.StreamEventsRequest, p parameter) parameter {

@@ -87,6 +87,10 @@ func (g *generator) operation(op plain.Operation) (object, error) {
 		return nil, err
 	}
 	name := string(method.Name())
+	id := op.ID
+	if id == "" {
+		id = strings.ToLower(name[:1]) + name[1:]
+	}
 	parameters, err := g.parameters(op)
 	if err != nil {
 		return nil, err
@@ -96,7 +100,7 @@ func (g *generator) operation(op plain.Operation) (object, error) {
 		return nil, err
 	}
 	described := object{
-		"operationId": strings.ToLower(name[:1]) + name[1:],
+		"operationId": id,
 		"summary":     op.Summary,
 		"description": "Of the method " + name + " of the gRPC API: " + protodoc.Comment(method),
 		"parameters":  parameters,
@@ -118,6 +122,12 @@ func (g *generator) parameters(op plain.Operation) ([]any, error) {
 	if strings.Contains(op.Path, "{name}") {
 		list = append(list, object{
 			"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}, "description": "The replay's name.",
+		})
+	}
+	if isTable(op) {
+		list = append(list, object{
+			"name": "table", "in": "path", "required": true, "schema": object{"type": "string", "example": "join.csv"},
+			"description": "A kind of events, and a format as a suffix: `.parquet`, `.arrow` or `.csv`.",
 		})
 	}
 	for _, p := range op.Parameters {
@@ -202,6 +212,9 @@ func (g *generator) responses(op plain.Operation, method protoreflect.MethodDesc
 			},
 		}
 	}
+	if isTable(op) {
+		return tableAnswers(all), nil
+	}
 	if !method.IsStreamingServer() {
 		schema, err := g.schemas.message(method.Output(), false)
 		all[fmt.Sprint(op.Status)] = answer(protodoc.Comment(method.Output()), "application/json", schema)
@@ -223,6 +236,27 @@ func (g *generator) responses(op plain.Operation, method protoreflect.MethodDesc
 		all["204"] = object{"description": "Last-Event-ID is `over`: the stream had ended."}
 	}
 	return all, nil
+}
+
+// isTable reports whether an operation answers with a table as a file.
+func isTable(op plain.Operation) bool { return strings.Contains(op.Path, "{table}") }
+
+// tableAnswers adds the answers with a table as a file.
+func tableAnswers(all object) object {
+	content := object{}
+	for _, media := range plain.MediaTypes() {
+		content[media] = object{"schema": object{"type": "string", "format": "binary"}}
+	}
+	headers := object{}
+	for _, name := range plain.TableHeaders() {
+		headers[name] = object{"schema": object{"type": "string"}}
+	}
+	all["200"] = object{"description": "The file.", "headers": headers, "content": content}
+	all["206"] = object{"description": "The part of the file that `Range` names.", "headers": headers, "content": content}
+	all["304"] = object{"description": "The file still has the tag in `If-None-Match`."}
+	all["412"] = object{"description": "The file does not have the tag in `If-Match`."}
+	all["416"] = object{"description": "The file has no such part."}
+	return all
 }
 
 func answer(text, media string, schema object) object {

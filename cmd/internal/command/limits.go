@@ -22,7 +22,7 @@ import (
 // limits holds the flags that limit the resources that callers use at the same time.
 type limits struct {
 	MaxMemory  size `help:"The maximum memory for all streams and uploads together, such as 512MiB. Default: half of the memory available to the process." default:"0" placeholder:"BYTES" group:"Limits"`
-	MaxSpool   size `help:"The maximum space for all unpacked replays together in the temporary directory. Default: half of the free space there." default:"0" placeholder:"BYTES" group:"Limits"`
+	MaxSpool   size `help:"The maximum space for all unpacked replays and tables together in the temporary directory. Default: half of the free space there." default:"0" placeholder:"BYTES" group:"Limits"`
 	MaxCalls   int  `help:"The maximum number of concurrent calls, streams excluded." default:"256" group:"Limits"`
 	MaxFeeds   int  `help:"The maximum number of live replays followed at the same time." default:"256" group:"Limits"`
 	MaxStreams int  `help:"The maximum number of concurrent streams." default:"1024" group:"Limits"`
