@@ -3,16 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/replayd/replayd/cmd/internal/command"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	"github.com/replayd/replayd/fleet/queue"
 )
 
@@ -42,8 +46,17 @@ type jobsLsCmd struct {
 	chosen
 
 	Count  bool   `help:"Print only how many jobs there are, by state and reason."`
-	Format string `help:"table: for people. json: one job per line." enum:"table,json" default:"table" env:"-"`
+	Format string `short:"o" help:"table: for people. json, jsonl: one job per line. csv: a row for each. compact: a line for each, without titles, like a table that is not on a terminal." enum:"table,json,jsonl,compact,csv" default:"table" env:"-"`
 }
+
+// jobColumns are the columns of a list of jobs, and their names as CSV.
+var (
+	jobColumns = []terminal.Column{
+		{Title: "ID"}, {Title: "STATE"}, {Title: "PRIORITY", Wide: true}, {Title: "TENANT", Wide: true, Most: 16}, {Title: "TRIES", Wide: true},
+		{Title: "CHANGED", Wide: true}, {Title: "FAILURE", Most: 30}, {Title: "SOURCE"},
+	}
+	jobNames = []string{"id", "state", "priority", "tenant", "attempts", "changed", "source", "reason", "offset", "detail"}
+)
 
 // Run lists jobs: ID, state, priority, tenant, attempts, time of the last change, source, and why it failed.
 func (c *jobsLsCmd) Run(ctx context.Context, con command.Console) error {
@@ -52,31 +65,69 @@ func (c *jobsLsCmd) Run(ctx context.Context, con command.Console) error {
 		return err
 	}
 	defer stop()
-	table := tabwriter.NewWriter(con.Out, 0, 0, 2, ' ', 0)
-	counts := map[string]int{}
+	busy := command.NewBusy(con.Err, "reading the queue")
+	defer busy.Done()
+	out := busy.Over(con.Out)
+	if c.Count {
+		return c.counts(ctx, q, out)
+	}
+	add, flush := c.printer(con, out)
 	var failed error
 	err = q.Each(ctx, false, nil, func(r *queue.Record) bool {
-		switch {
-		case !c.match(r):
-		case c.Count:
-			counts[strings.TrimSpace(string(r.State)+"\t"+r.Reason)]++
-		case c.Format == "json":
-			failed = json.NewEncoder(con.Out).Encode(r)
-		default:
-			_, failed = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.ID, r.State, r.Job.Priority, r.Job.Tenant, r.Attempts,
-				r.Changed.Format(time.RFC3339), printable(r.Job.Source), failureText(r))
+		if c.match(r) {
+			failed = add(r)
 		}
 		return failed == nil
 	})
-	keys := make([]string, 0, len(counts))
-	for key := range counts {
-		keys = append(keys, key)
+	return errors.Join(err, failed, flush())
+}
+
+// printer returns functions that print a job, and what waits to be printed with others.
+func (c *jobsLsCmd) printer(con command.Console, out io.Writer) (add func(*queue.Record) error, flush func() error) {
+	changed := func(r *queue.Record) string { return r.Changed.Format(time.RFC3339) }
+	switch width, paint := command.Screen(con); {
+	case c.Format == "json" || c.Format == "jsonl":
+		return func(r *queue.Record) error { return json.NewEncoder(out).Encode(r) }, func() error { return nil }
+	case c.Format == "csv":
+		rows := csv.NewWriter(out)
+		_ = rows.Write(jobNames) // the error sticks
+		return func(r *queue.Record) error {
+			offset := ""
+			if r.Offset != nil {
+				offset = strconv.FormatInt(*r.Offset, 10)
+			}
+			return rows.Write([]string{
+				r.ID, string(r.State), string(r.Job.Priority), r.Job.Tenant, strconv.Itoa(r.Attempts), changed(r), r.Job.Source, r.Reason, offset, r.Detail,
+			})
+		}, func() error { rows.Flush(); return rows.Error() }
+	case c.Format == "table" && width > 0:
+		table := &terminal.Table{Out: out, Width: width, Paint: paint.Paint, Columns: jobColumns}
+		return func(r *queue.Record) error {
+			return table.Add(r.ID, string(r.State), string(r.Job.Priority), r.Job.Tenant, strconv.Itoa(r.Attempts), changed(r), failureText(r), r.Job.Source)
+		}, table.Flush
 	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		_, failed = fmt.Fprintf(table, "%d\t%s\n", counts[key], key)
+	lines := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	return func(r *queue.Record) error {
+		_, err := fmt.Fprintf(lines, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.ID, r.State, r.Job.Priority, r.Job.Tenant, r.Attempts, changed(r),
+			printable(r.Job.Source), failureText(r))
+		return err
+	}, lines.Flush
+}
+
+// counts prints how many jobs there are.
+func (c *jobsLsCmd) counts(ctx context.Context, q *queue.Queue, out io.Writer) error {
+	counts := map[string]int{}
+	err := q.Each(ctx, false, nil, func(r *queue.Record) bool {
+		if c.match(r) {
+			counts[strings.TrimSpace(string(r.State)+"\t"+r.Reason)]++
+		}
+		return true
+	})
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, key := range slices.Sorted(maps.Keys(counts)) {
+		_, _ = fmt.Fprintf(table, "%d\t%s\n", counts[key], key) // Flush returns the error
 	}
-	return errors.Join(err, failed, table.Flush())
+	return errors.Join(err, table.Flush())
 }
 
 // failureText describes the failure of a job in a few words.

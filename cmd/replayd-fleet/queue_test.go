@@ -516,6 +516,14 @@ func TestJobs(t *testing.T) {
 	if out := run(0, "jobs", "ls", "--count"); !strings.Contains(out, "1  done") || !strings.Contains(out, "UNSUPPORTED") {
 		t.Error(out)
 	}
+	for form, want := range map[string]string{
+		"csv":     `(?m)^id,state,priority,tenant,attempts,changed,source,reason,offset,detail\n([^,]+,done,|[^,]+,failed,.*,UNSUPPORTED,0,)`,
+		"compact": `(?m)^\S+  done +normal +default +1 +\S+ +/`, "table": `(?m)^\S+  failed +normal .*UNSUPPORTED at byte 0: `, "jsonl": `(?m)^\{"id":.*\}$`,
+	} {
+		if out := run(0, "jobs", "ls", "-o", form); !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("%s: %s", form, out)
+		}
+	}
 	if names := entries(t, to); !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "format=dem/kind=") }) ||
 		slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, ".part") || strings.Contains(n, "source-") }) {
 		t.Error(names)

@@ -77,6 +77,9 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 	}
 	c.Participants(r, survey.Participants, nil, &secrets)
 	r.PlayersTick = &survey.LastTick
+	if survey.Ended {
+		r.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
+	}
 	return r, nil
 }
 

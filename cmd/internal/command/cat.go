@@ -2,13 +2,16 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"path"
 	"reflect"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -33,7 +36,7 @@ type catCmd struct {
 	ResolvePlayers  bool `help:"Add the name, clan, team and role of each client to teehistorian events."`
 
 	Strict bool    `help:"Fail when a teehistorian file or a demo ends without the end marker of its format."`
-	Format string  `help:"json: one object per line. table: for people. proto: StreamEventsResponse messages, each after its length as a varint." enum:"json,table,proto" default:"json" env:"-"`
+	Format string  `short:"o" help:"json, jsonl: one object per line. table: a line for people, as long as the terminal; compact: all of it. csv: the table of one kind, for --kind KIND. proto: StreamEventsResponse messages, each after its length as a varint. auto: a table on a terminal, else json." enum:"auto,table,json,jsonl,compact,csv,proto" default:"auto" env:"-"`
 	Reveal Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
 }
 
@@ -83,6 +86,12 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 		req.Replay = Directory(c.Replay)
 	}
 	c.Apply(req)
+	if c.Format == "csv" {
+		if len(c.Kind) != 1 {
+			return nil, usageError{errors.New("csv has the columns of one kind: add --kind KIND; replayd export writes a file for each kind")}
+		}
+		req.Encoding = replaydv1.Encoding_ENCODING_ARROW
+	}
 	if c.WithState {
 		req.Start = &replaydv1.Start{WithState: true}
 	}
@@ -117,11 +126,16 @@ func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
 		_, _ = fmt.Fprintln(con.Err, "replayd:", text)
 	}
 	s := streaming{target: &c.Target, program: p, in: con.In, reveal: c.Reveal.Secrets, note: note}
-	switch c.Format {
-	case "proto":
+	width := widthOf(con)
+	switch {
+	case c.Format == "proto":
 		s.each = printProto(out)
-	case "table":
-		s.each = printLines(out, note, progress, newPainter(con).appendRow)
+	case c.Format == "csv":
+		s.each = printCSV(out, note, progress)
+	case c.Format == "compact":
+		s.each = printLines(out, note, progress, (&terminal.Events{}).Append)
+	case c.Format == "table" || c.Format == "auto" && width > 0:
+		s.each = printLines(out, note, progress, (&terminal.Events{Painter: newPainter(con), Width: cmp.Or(width, unknownWidth)}).Append)
 	default:
 		s.each = printLines(out, note, progress, nil)
 	}

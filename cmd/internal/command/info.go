@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -23,7 +24,7 @@ type infoCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
 	View   string `help:"What is described: full, the header and the players in it, or participants, everybody who took part in a teehistorian file." enum:"full,participants" default:"full"`
-	Format string `help:"text: for people. json: everything that is known. auto: text on a terminal, else json." enum:"auto,text,json" default:"auto" env:"-"`
+	Format string `short:"o" help:"table, text: for people. json: everything that is known; jsonl: on one line. csv and compact: the row and the line of replayd ls. auto: text on a terminal, else json." enum:"auto,table,json,jsonl,compact,csv,text" default:"auto" env:"-"`
 	Count  bool   `help:"Decode the whole replay and add the number of events of each kind, last_tick, end, and which fields of a demo's messages are not known."`
 }
 
@@ -49,18 +50,33 @@ func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 		counts = &terminal.Counts{Events: map[string]int64{}}
 		err = named(c.Replay, c.count(ctx, con, p, replay, counts))
 	}
-	show := printJSON
-	if c.Format == "text" || c.Format == "auto" && widthOf(con) > 0 {
-		show = terminal.Describe
-	}
-	if printErr := show(con.Out, replay, counts); printErr != nil {
+	if printErr := c.print(con, replay, counts); printErr != nil {
 		return printErr
 	}
 	return err
 }
 
+func (c *infoCmd) print(con Console, replay *replaydv1.Replay, counts *terminal.Counts) error {
+	width := widthOf(con)
+	switch {
+	case c.Format == "csv":
+		rows := newReplayRows(con.Out)
+		return cmp.Or(rows.add(replay), rows.flush())
+	case c.Format == "compact":
+		_, err := fmt.Fprintln(con.Out, replayLine(replay))
+		return err
+	case c.Format == "text" || c.Format == "table" || c.Format == "auto" && width > 0:
+		return (&terminal.Description{Out: con.Out, Width: width, Dim: newPainter(con).Dim}).Print(replay, counts)
+	}
+	indent := "  "
+	if c.Format == "jsonl" {
+		indent = ""
+	}
+	return printJSON(con.Out, replay, counts, indent)
+}
+
 // printJSON prints a description and, if the replay was decoded, the results of decoding.
-func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) error {
+func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts, indent string) error {
 	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(replay)
 	if err != nil {
 		return err
@@ -75,7 +91,7 @@ func printJSON(to io.Writer, replay *replaydv1.Replay, counts *terminal.Counts) 
 		}
 	}
 	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
+	encoder.SetIndent("", indent)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(facts)
 }

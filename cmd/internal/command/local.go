@@ -8,8 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
@@ -79,6 +83,7 @@ func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Repla
 				r.Name = name + "/" + rel
 			} else {
 				r.Name = filepath.Join(dir, filepath.FromSlash(rel)) // a path that the other commands accept
+				c.addPlayed(ctx, r)
 			}
 			if err := each(r); err != nil {
 				return err
@@ -101,5 +106,39 @@ func (c *lsCmd) file(ctx context.Context, p Program, each func(*replaydv1.Replay
 	if err != nil {
 		return named(c.Dir, err)
 	}
+	c.addPlayed(ctx, r)
 	return each(r)
+}
+
+// mostListed is the size in bytes of the largest file that is decoded to list it: a second's work, or less.
+const mostListed = 64 << 20
+
+// addPlayed adds to the description of a file, if the output has players, what a daemon knows of decoding it before: who took part in
+// a teehistorian file, how long it is, and whether it has ended. What cannot be decoded is not known.
+func (c *lsCmd) addPlayed(ctx context.Context, to *replaydv1.Replay) {
+	switch {
+	case !c.played():
+		return
+	case to.GetFormat() == replaydv1.Format_FORMAT_DEM && to.LastTick != nil: // it is at the end of the file
+		to.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
+		return
+	case to.GetFormat() != replaydv1.Format_FORMAT_TEEHISTORIAN || to.GetSizeBytes() > mostListed:
+		return
+	}
+	file, err := source.OpenLocal(to.GetName(), source.Limits{})
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	r, err := describe.Participants(ctx, file, codec.Secrets{})
+	if err != nil {
+		return
+	}
+	to.Participants = r.GetParticipants()
+	if to.GetState() == replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED {
+		to.State = r.GetState()
+	}
+	if to.GetDuration() == nil && r.GetTicksPerSecond() > 0 {
+		to.Duration = durationpb.New(time.Duration(float64(r.GetPlayersTick()) / r.GetTicksPerSecond() * float64(time.Second)))
+	}
 }

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/cmd/internal/terminal"
@@ -19,7 +20,7 @@ import (
 type lsCmd struct {
 	Target
 
-	Format string `help:"table: for people, with maps and players. lines: format, size in bytes, time of the last change, state and name. json: one Replay per line. auto: a table on a terminal, else lines." enum:"auto,table,lines,json" default:"auto" env:"-"`
+	Format string `short:"o" help:"table: for people, with maps, players and results. csv: a row for each. json, jsonl: one Replay per line. compact, lines: format, size in bytes, time of the last change, state and name. auto: a table on a terminal, else lines." enum:"auto,table,json,jsonl,compact,csv,lines" default:"auto" env:"-"`
 
 	Dir string `arg:"" optional:"" help:"A directory or a file, or with --addr ROOT or ROOT/PATH of the daemon. Default: the current directory, or all roots."`
 }
@@ -28,57 +29,56 @@ type lsCmd struct {
 func (c *lsCmd) Run(ctx context.Context, con Console, p Program) error {
 	width, paint := widthOf(con), newPainter(con)
 	if c.Format == "auto" {
-		c.Format = "lines"
+		c.Format = "compact"
 		if width > 0 {
 			c.Format = "table"
 		}
 	}
 	busy := NewBusy(con.Err, "reading "+cmp.Or(c.Dir, "the replays"))
 	defer busy.Done()
-	con.Out = busy.Over(con.Out)
-	list := func(ctx context.Context, each func(*replaydv1.Replay) error) error { return c.each(ctx, p, each) }
+	add, flush := c.printer(busy.Over(con.Out), cmp.Or(width, unknownWidth), paint)
+	return cmp.Or(c.each(ctx, p, add), flush())
+}
+
+// printer returns functions that print a replay, and what waits to be printed with others.
+func (c *lsCmd) printer(out io.Writer, width int, paint terminal.Painter) (add func(*replaydv1.Replay) error, flush func() error) {
 	switch c.Format {
-	case "json":
-		return list(ctx, func(r *replaydv1.Replay) error {
-			line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(r)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(con.Out, "%s\n", line)
-			return err
-		})
+	case "json", "jsonl":
+		return func(r *replaydv1.Replay) error { return printLine(out, r) }, func() error { return nil }
 	case "table":
-		table := terminal.List{Out: con.Out, Width: cmp.Or(width, unknownWidth), Dim: paint.dim}
-		err := list(ctx, table.Add)
-		if flushed := table.Flush(); err == nil {
-			err = flushed
-		}
+		table := &terminal.List{Out: out, Width: width, Paint: paint.Paint}
+		return table.Add, table.Flush
+	case "csv":
+		rows := newReplayRows(out)
+		return rows.add, rows.flush
+	}
+	lines := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	return func(r *replaydv1.Replay) error {
+		_, err := fmt.Fprintln(lines, replayLine(r))
+		return err
+	}, lines.Flush
+}
+
+// printLine prints a message as a line of JSON.
+func printLine(out io.Writer, m proto.Message) error {
+	line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+	if err != nil {
 		return err
 	}
-	lines := tabwriter.NewWriter(con.Out, 0, 0, 2, ' ', 0)
-	err := list(ctx, func(r *replaydv1.Replay) error {
-		state := strings.ToLower(strings.TrimPrefix(r.GetState().String(), "REPLAY_STATE_"))
-		if r.GetState() == replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED {
-			state = ""
-		}
-		_, err := fmt.Fprintf(lines, "%s\t%d\t%s\t%s\t%s\n",
-			strings.ToLower(strings.TrimPrefix(r.GetFormat().String(), "FORMAT_")), r.GetSizeBytes(),
-			r.GetModifyTime().AsTime().UTC().Format(time.RFC3339), state, r.GetName())
-		return err
-	})
-	if flushed := lines.Flush(); err == nil {
-		err = flushed
-	}
+	_, err = fmt.Fprintf(out, "%s\n", line)
 	return err
 }
 
 // unknownWidth is the number of columns of a table that is not printed to a terminal.
 const unknownWidth = 160
 
-// request returns the request for a page. A table has players, so headers are read for it.
+// played reports whether the output has players.
+func (c *lsCmd) played() bool { return c.Format == "table" || c.Format == "csv" }
+
+// request returns the request for a page. For players headers are read.
 func (c *lsCmd) request(directory string) *replaydv1.ListReplaysRequest {
-	if c.Format == "table" {
-		return &replaydv1.ListReplaysRequest{Directory: directory, PageSize: terminal.PageSize, View: replaydv1.ReplayView_REPLAY_VIEW_FULL}
+	if c.played() {
+		return &replaydv1.ListReplaysRequest{Directory: directory, PageSize: terminal.PageSize, View: replaydv1.ReplayView_REPLAY_VIEW_PLAYERS}
 	}
 	return &replaydv1.ListReplaysRequest{Directory: directory, PageSize: 1000}
 }

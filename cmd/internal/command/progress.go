@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/replayd/replayd/cmd/internal/terminal"
 )
 
 // progress shows the progress of a long command on the terminal.
@@ -77,6 +79,15 @@ func (p *progress) done() {
 		p.shown = time.Time{}
 	}
 }
+
+// newPainter returns a painter for a command's output. It colours text if the output is a terminal and NO_COLOR is not set.
+func newPainter(con Console) terminal.Painter {
+	return terminal.Painter{On: isTerminal(con.Out) && os.Getenv("NO_COLOR") == ""}
+}
+
+// Screen returns the number of columns of the terminal that a command prints to, and what colours text for it. Without a terminal
+// there are 0 columns.
+func Screen(con Console) (width int, paint terminal.Painter) { return widthOf(con), newPainter(con) }
 
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)

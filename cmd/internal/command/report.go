@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -20,7 +21,7 @@ type reportCmd struct {
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
 	Tick   *int32 `help:"Say how the game stood after this tick. Default: how it stands or ended." placeholder:"N"`
-	Format string `short:"o" help:"table: for people. json: everything that the report has." enum:"table,json" default:"table" env:"-"`
+	Format string `short:"o" help:"table: for people. json: everything that the report has; jsonl: on one line. csv: a row for each player, or layer of a map. compact: name, map, place and players on one line." enum:"table,json,jsonl,compact,csv" default:"table" env:"-"`
 }
 
 // reportWidth is the number of columns of a report that is not printed to a terminal.
@@ -39,10 +40,18 @@ func (c *reportCmd) Run(ctx context.Context, con Console, p Program) error {
 	if err != nil {
 		return err
 	}
-	if c.Format == "json" {
+	switch c.Format {
+	case "json":
 		return printReport(con.Out, report)
+	case "jsonl":
+		return printLine(con.Out, report)
+	case "csv":
+		return writeReportRows(con.Out, report)
+	case "compact":
+		_, err := fmt.Fprintln(con.Out, terminal.Line(report))
+		return err
 	}
-	printer := terminal.Reporter{Out: con.Out, Width: cmp.Or(widthOf(con), reportWidth), Dim: newPainter(con).dim}
+	printer := terminal.Reporter{Out: con.Out, Width: cmp.Or(widthOf(con), reportWidth), Dim: newPainter(con).Dim}
 	return printer.Print(report)
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/cmd/internal/terminal"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -50,7 +51,7 @@ func (c *watchCmd) Run(ctx context.Context, con Console) error {
 	})
 }
 
-func (c *watchCmd) print(out io.Writer, paint painter, change client.Change) error {
+func (c *watchCmd) print(out io.Writer, paint terminal.Painter, change client.Change) error {
 	if c.Format == "json" {
 		line, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(
 			&replaydv1.ReplayChange{Kind: change.Kind, Replay: change.Replay})
@@ -61,9 +62,9 @@ func (c *watchCmd) print(out io.Writer, paint painter, change client.Change) err
 		return err
 	}
 	kind := strings.ToLower(strings.TrimPrefix(change.Kind.String(), "CHANGE_KIND_"))
-	line := paint.append(nil, dim, time.Now().Format(time.TimeOnly))
+	line := paint.Append(nil, terminal.Dim, time.Now().Format(time.TimeOnly))
 	line = append(line, ' ')
-	line = paint.append(line, yellow, fmt.Sprintf("%-9s", kind))
+	line = paint.Append(line, terminal.Yellow, fmt.Sprintf("%-9s", kind))
 	line = fmt.Appendf(line, "%12d %s\n", change.Replay.GetSizeBytes(), change.Replay.GetName())
 	_, err := out.Write(line)
 	return err

@@ -25,9 +25,18 @@ type Counts struct {
 	MoreUnknown int64
 }
 
-// Describe prints a description of a replay, with a line for each known fact and its name. counts may be nil.
-func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
-	d := description{}
+// Description prints descriptions of replays, with a line for each known fact and its name.
+type Description struct {
+	Out io.Writer
+	// Width is the number of the terminal's columns.
+	Width int
+	// Dim returns a text in the colour of titles. Nil changes nothing.
+	Dim func(string) string
+}
+
+// Print prints the description of a replay. counts may be nil.
+func (p *Description) Print(r *replaydv1.Replay, counts *Counts) error {
+	d := description{width: p.Width, dim: p.Dim}
 	d.add("name", clean(r.GetName()))
 	format := name(r.GetFormat().String(), "FORMAT_")
 	if c := r.GetCompression(); c != replaydv1.Compression_COMPRESSION_NONE && c != replaydv1.Compression_COMPRESSION_UNSPECIFIED {
@@ -43,14 +52,14 @@ func Describe(out io.Writer, r *replaydv1.Replay, counts *Counts) error {
 	if r.GetDuration() != nil {
 		d.add("length", length(r.GetDuration().AsDuration()))
 	}
-	d.add("state", state(r))
+	d.add("state", State(r))
 	if r.GetSizeBytes() > 0 {
 		d.add("size", Size(r.GetSizeBytes()))
 	}
 	d.people(r)
 	d.counts(counts)
 	d.add("doubts", cleaned(r.GetDoubts())...)
-	return d.print(out)
+	return d.print(p.Out)
 }
 
 // entry is a name with the lines after it.
@@ -59,7 +68,11 @@ type entry struct {
 	lines []string
 }
 
-type description struct{ entries []entry }
+type description struct {
+	entries []entry
+	width   int                 // of the lines; 0 is no limit
+	dim     func(string) string // nil changes nothing
+}
 
 // add adds lines under a name. It leaves out empty lines.
 func (d *description) add(name string, lines ...string) {
@@ -75,11 +88,16 @@ func (d *description) print(out io.Writer) error {
 	}
 	var b strings.Builder
 	for _, e := range d.entries {
-		for i, line := range e.lines {
-			if i > 0 {
-				e.name = ""
+		head := fmt.Sprintf("%-*s", widest, e.name)
+		if d.dim != nil {
+			head = d.dim(head)
+		}
+		for _, line := range e.lines {
+			if d.width > 0 && e.name != "name" { // which other commands take
+				line = strings.Join(folded(line, max(d.width-widest-gap, leastCells)), "\n"+strings.Repeat(" ", widest+gap))
 			}
-			fmt.Fprintf(&b, "%-*s  %s\n", widest, e.name, line)
+			b.WriteString(head + "  " + line + "\n")
+			head = strings.Repeat(" ", widest)
 		}
 	}
 	_, err := io.WriteString(out, b.String())

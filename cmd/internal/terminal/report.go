@@ -461,3 +461,28 @@ func (s *sheet) datafile(r *datafilev1.Summary) {
 	g.print(&s.text, s.Width, s.Dim)
 	s.more(len(r.GetLayers())-len(g.rows), "layers")
 }
+
+// Line returns what is known of a report in a line: name, map, how far it goes, and who played.
+func Line(r *replaydv1.Report) string {
+	s := &sheet{report: r, perSecond: r.GetReplay().GetTicksPerSecond()}
+	stands := ""
+	if r.Tick != nil {
+		stands = s.stands()
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s", clean(r.GetReplay().GetName()), clean(r.GetReplay().GetMapName()), stands, clean(playersOf(r)))
+}
+
+// playersOf says who took part in the game of a report.
+func playersOf(r *replaydv1.Report) string {
+	if lineup := r.GetReplay().GetLineup(); lineup != "" {
+		return lineup
+	}
+	var names []string
+	for _, p := range r.GetTeehistorian().GetPlayers() {
+		names = append(names, p.GetName())
+	}
+	for _, p := range r.GetDem().GetPlayers() {
+		names = append(names, p.GetName())
+	}
+	return strings.Join(names, ", ")
+}

@@ -2,7 +2,6 @@ package terminal_test
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -97,15 +96,17 @@ func TestReports(t *testing.T) {
 		}
 		return out.Bytes()
 	}
-	for _, width := range []int{80, 120} {
-		plain := printed(width, nil)
-		golden(t, fmt.Sprintf("report-%d.txt", width), plain)
-		coloured := string(printed(width, func(s string) string { return "<" + s + ">" }))
-		golden(t, fmt.Sprintf("report-%d-coloured.txt", width), []byte(coloured))
-		if uncoloured := strings.NewReplacer("<", "", ">", "").Replace(coloured); uncoloured != string(plain) {
-			t.Error("colours change more than colours")
+	goldens(t, "report", func(width int, coloured bool) []byte {
+		if coloured {
+			return printed(width, dimmed)
 		}
+		return printed(width, nil)
+	})
+	var lines strings.Builder
+	for _, r := range reports() {
+		lines.WriteString(terminal.Line(r) + "\n")
 	}
+	golden(t, "report-lines.txt", []byte(strings.ReplaceAll(lines.String(), "\t", " | ")))
 	for width := 40; width < 200; width += 7 {
 		for line := range strings.SplitSeq(string(printed(width, nil)), "\n") {
 			if n := terminal.Cells(line); n > width {

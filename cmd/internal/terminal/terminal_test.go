@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,14 +99,93 @@ func list(t *testing.T, l *terminal.List, replays ...*replaydv1.Replay) []byte {
 	return out.Bytes()
 }
 
+// marked marks what has a colour. It stands for [terminal.Painter.Paint].
+func marked(_ terminal.Color, text string) string { return "<" + text + ">" }
+
+func dimmed(text string) string { return "<" + text + ">" }
+
+// goldens compares what is printed on terminals of 80 and 120 columns, with colours and without. Colours change nothing else.
+func goldens(t *testing.T, name string, printed func(width int, coloured bool) []byte) {
+	t.Helper()
+	for _, width := range []int{80, 120} {
+		plain, coloured := printed(width, false), printed(width, true)
+		golden(t, fmt.Sprintf("%s-%d.txt", name, width), plain)
+		golden(t, fmt.Sprintf("%s-%d-coloured.txt", name, width), coloured)
+		if uncoloured := strings.NewReplacer("<", "", ">", "").Replace(string(coloured)); uncoloured != string(plain) {
+			t.Errorf("%s: colours change more than colours", name)
+		}
+	}
+}
+
 // TestList: a narrow terminal gets fewer columns, and a wide one gives what is left to what was cut.
 func TestList(t *testing.T) {
-	golden(t, "list-80.txt", list(t, &terminal.List{Width: 80}, replays()...))
-	golden(t, "list-120.txt", list(t, &terminal.List{Width: 120}, replays()...))
+	goldens(t, "list", func(width int, coloured bool) []byte {
+		l := &terminal.List{Width: width}
+		if coloured {
+			l.Paint = marked
+		}
+		return list(t, l, replays()...)
+	})
 	golden(t, "list-300.txt", list(t, &terminal.List{Width: 300}, replays()...))
-	coloured := list(t, &terminal.List{Width: 80, Dim: func(s string) string { return "<" + s + ">" }}, replays()...)
-	if first, rest, _ := strings.Cut(string(coloured), "\n"); !strings.HasPrefix(first, "<FORMAT") || !strings.HasSuffix(first, "NAME>") || strings.Contains(rest, "<") {
-		t.Errorf("the titles alone have a colour, and have %s", coloured)
+}
+
+// TestTable is TestList for rows of texts, of which the last is never cut.
+func TestTable(t *testing.T) {
+	goldens(t, "table", func(width int, coloured bool) []byte {
+		var out bytes.Buffer
+		table := &terminal.Table{Out: &out, Width: width, Columns: []terminal.Column{
+			{Title: "ID"}, {Title: "TENANT", Wide: true}, {Title: "FAILURE", Most: 30}, {Title: "SOURCE"},
+		}}
+		if coloured {
+			table.Paint = marked
+		}
+		for _, row := range [][]string{
+			{"1", "default", "CORRUPT at byte 77: something that is longer than the column\x1b[2J", "games/a.dem"}, {"22", "\u202e", "", strings.Repeat("long/", 40)},
+		} {
+			if err := table.Add(row...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	})
+}
+
+// TestEvents: the line of an event is cut where the terminal ends, with what it has of colours.
+func TestEvents(t *testing.T) {
+	events := []string{
+		`{"sequence":"0","offset":"7","index":"1","at_tick":10,"kind":"join","join":{"client_id":0}}`,
+		`{"sequence":"1","offset":"7","index":"2","at_tick":-2147483648,"kind":"message","message":{"text":"hi \u001b[2J` + "\u202e \u0085" + `","list":[1, 2],"more":{"a":"` +
+			strings.Repeat("名", 50) + `"}},"warnings":["odd"]}`,
+		`{"sequence":"2","offset":"8","index":"0","at_tick":1,"kind":"a_kind_of_more_than_eighteen_letters","a_kind_of_more_than_eighteen_letters":{}}`,
+	}
+	printed := func(width int, coloured bool) []byte {
+		var out []byte
+		for _, event := range events {
+			var err error
+			if out, err = (&terminal.Events{Width: width, Painter: terminal.Painter{On: coloured}}).Append(out, []byte(event)); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, '\n')
+		}
+		if coloured { // sequences of escapes as marks
+			out = []byte(strings.NewReplacer("\x1b[0m", ">", "\x1b[2m", "<", "\x1b[32m", "<", "\x1b[36m", "<").Replace(string(out)))
+		}
+		return out
+	}
+	goldens(t, "events", printed)
+	golden(t, "events-whole.txt", printed(0, false))
+	for width := 1; width < 130; width++ {
+		for line := range strings.SplitSeq(string(printed(width, false)), "\n") {
+			if n := terminal.Cells(line); n > width {
+				t.Errorf("a line of %d on a terminal of %d: %q", n, width, line)
+			}
+		}
+	}
+	if _, err := (&terminal.Events{}).Append(nil, []byte(`{"kind":`)); err == nil {
+		t.Error("no error for half an event")
 	}
 }
 
@@ -129,24 +209,37 @@ func TestPages(t *testing.T) {
 		if n > 0 {
 			want++
 		}
-		if got := bytes.Count(out.Bytes(), []byte("\n")); got != want || bytes.Count(out.Bytes(), []byte("FORMAT")) != min(1, n) {
+		if got := bytes.Count(out.Bytes(), []byte("\n")); got != want || bytes.Count(out.Bytes(), []byte("NAME")) != min(1, n) {
 			t.Errorf("%d replays have %d lines", n, got)
 		}
 	}
 }
 
 func TestDescribe(t *testing.T) {
+	goldens(t, "describe", func(width int, coloured bool) []byte {
+		d := terminal.Description{Width: width}
+		if coloured {
+			d.Dim = dimmed
+		}
+		return describe(t, &d)
+	})
+	golden(t, "describe.txt", describe(t, &terminal.Description{}))
+}
+
+func describe(t *testing.T, d *terminal.Description) []byte {
+	t.Helper()
 	var out bytes.Buffer
+	d.Out = &out
 	for i, r := range replays() {
 		var counts *terminal.Counts
 		if i == 0 {
 			counts = &terminal.Counts{End: "error", Detail: "cut\x1b[2J short", Events: map[string]int64{"rare": 1, "often": 1234, "also_rare": 1},
 				Unknown: []*demv1.UnknownField{{Message: "CMsg", Number: 9, Count: 3}, {Message: "CMsg", Number: 2, Count: 1, Changed: true}}, MoreUnknown: 4}
 		}
-		if err := terminal.Describe(&out, r, counts); err != nil {
+		if err := d.Print(r, counts); err != nil {
 			t.Fatal(err)
 		}
 		out.WriteString("\n")
 	}
-	golden(t, "describe.txt", out.Bytes())
+	return out.Bytes()
 }

@@ -68,6 +68,30 @@ func fit(text string, columns int) string {
 	return b.String() + "…" + strings.Repeat(" ", columns-n)
 }
 
+// folded returns a text as lines of so many columns at most. Longer words have a line of their own, and are cut.
+func folded(text string, columns int) (lines []string) {
+	for cells(text) > columns {
+		n, end, space := 0, 0, -1
+		for i, r := range text {
+			if n += cellsOf(r); n > columns+1 {
+				break
+			}
+			if end = i; r == ' ' {
+				space = i
+			}
+		}
+		if space < 0 { // at the first space, or nowhere
+			if space = strings.IndexByte(text[end:], ' '); space < 0 {
+				break
+			}
+			space += end
+		}
+		lines = append(lines, strings.TrimRight(fit(text[:space], columns), " "))
+		text = strings.TrimLeft(text[space:], " ")
+	}
+	return append(lines, strings.TrimRight(fit(text, columns), " "))
+}
+
 // Size returns a number of bytes, such as "12.4 kB".
 func Size(n int64) string {
 	if n < 1000 {
