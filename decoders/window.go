@@ -65,9 +65,8 @@ func (w *Window) SumUntil(offset int64) Sum {
 // SumTo is like SumUntil, but later calls may have smaller offsets.
 func (w *Window) SumTo(offset int64) Sum { return w.sum.Add(w.buf[w.summed : offset-w.base]) }
 
-// Resume sets the sum of the bytes before the window's first byte. Call it before anything is read. Without it, sums
-// begin at that byte.
-func (w *Window) Resume(s Sum) { w.sum = s }
+// Resume sets the sum of the bytes before Offset. Without it, sums begin at the window's first byte.
+func (w *Window) Resume(s Sum) { w.sum, w.summed = s, w.r }
 
 // Advance consumes n bytes, which must be present.
 func (w *Window) Advance(n int) { w.r += n }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem"
-	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/decoders/dem/broadcast"
 )
 
 // broadcasts are the corpus's recorded broadcasts, as demos.
@@ -23,28 +23,24 @@ func broadcasts(tb testing.TB) map[string][]byte {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	read := func(name string) []byte {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		return data
-	}
 	demos := map[string][]byte{}
 	for _, dir := range dirs {
-		var fragments [][]byte
-		for _, pattern := range []string{"*/full.bin", "*/delta.bin"} {
+		var d broadcast.Demo
+		var demo []byte
+		for part, pattern := range []string{"*/start.bin", "*/full.bin", "*/delta.bin"} {
 			names, err := filepath.Glob(filepath.Join(dir, pattern))
 			if err != nil {
 				tb.Fatal(err)
 			}
 			for _, name := range names {
-				fragments = append(fragments, read(name))
+				body, err := os.ReadFile(name)
+				if err == nil {
+					demo, err = d.Append(demo, broadcast.Part(part), body)
+				}
+				if err != nil {
+					tb.Fatal(name, err)
+				}
 			}
-		}
-		demo, err := demtest.Reframe("citadel", read(filepath.Join(dir, "0", "start.bin")), fragments...)
-		if err != nil {
-			tb.Fatalf("%s: %v", dir, err)
 		}
 		demos[filepath.Base(dir)] = demo
 	}

@@ -25,7 +25,8 @@ func (d *Decoder) Position() decoders.Position {
 	return at
 }
 
-// Sum returns the checksum of the bytes before Position's Offset.
+// Sum returns the checksum of the bytes before Position's Offset, without the two offsets in the file's header: they are written when the
+// recording ends.
 func (d *Decoder) Sum() decoders.Sum {
 	if len(d.out.faults) > 0 || d.stage != stageFrame || d.out.arrived {
 		return d.in.Sum()

@@ -238,7 +238,11 @@ func sums(t *testing.T, name string, data []byte, step, rarely int) {
 		if n%rarely != 0 {
 			continue
 		}
-		if want := decoders.Sum(0).Add(data[:d.Position().Offset]); d.Sum() != want {
+		want := decoders.Sum(0)
+		if at := d.Position().Offset; at > 0 { // without the offsets in the header, which the end of a recording changes
+			want = want.Add(data[:8]).Add(data[16:at])
+		}
+		if d.Sum() != want {
 			t.Fatalf("%s: at %v the sum is %x, want %x", name, d.Position(), d.Sum(), want)
 		}
 	}

@@ -56,8 +56,9 @@ type serveCmd struct {
 	demo     []catalog.Root // the roots of a demonstration, in place of those of flags
 	lineages index.Lineages // of Lineage
 
-	Limits   limits   `embed:""`
-	Security security `embed:""`
+	Broadcasts broadcasts `embed:""`
+	Limits     limits     `embed:""`
+	Security   security   `embed:""`
 }
 
 // Validate rejects invalid flags, before the daemon opens anything. The error has all of them.
@@ -93,9 +94,13 @@ func (c *serveCmd) invalidPlaces() (errs []error) {
 			errs = append(errs, fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err))
 		}
 	}
+	dirs := map[string]string{} // of roots that are directories
 	for _, root := range c.Root {
 		alias, dir := splitRoot(root)
 		places, err := c.program.places(dir)
+		if places == nil {
+			dirs[alias] = dir
+		}
 		switch {
 		case anyURL.MatchString(root):
 			errs = append(errs, errors.New("--root: a URL needs an alias: ALIAS=URL")) // without the URL, which may have secrets
@@ -109,6 +114,8 @@ func (c *serveCmd) invalidPlaces() (errs []error) {
 			errs = append(errs, fmt.Errorf("--root %s: the directory is missing", root))
 		}
 	}
+	_, err := c.Broadcasts.matches(dirs)
+	errs = append(errs, err)
 	if err := c.parseLineages(); err != nil {
 		errs = append(errs, fmt.Errorf("--lineage: %w", err))
 	}
@@ -169,6 +176,11 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 	for root, err := range cat.Missing() {
 		log.WarnContext(ctx, "a root cannot be read; it is served once it becomes readable", "root", root.Alias, "dir", root.Dir, "error", err)
 	}
+	wait, err := c.Broadcasts.follow(ctx, roots, Daemon{Log: log, Metrics: registry})
+	if err != nil {
+		return err
+	}
+	defer wait()
 	watcher, err := watch.New(watch.Options{Mode: c.Watch, Log: log})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 const (
 	HeaderSize     = 16
 	headerSize2014 = 12
+	offsetsAt      = 8 // where the offsets begin
 )
 
 // FileHeader is the header that precedes the records.
@@ -44,7 +45,11 @@ func (r *Reader) Begin() error {
 	r.Header = h
 	r.Begun = true
 	r.Head.Tick = -1
+	// The offsets are written when the recording ends. Sums of the bytes before a record leave them out, so that cursors into a demo
+	// that grew hold in the finished one.
+	sum := decoders.Sum(0).Add(r.Win.Bytes()[:offsetsAt])
 	r.Win.Advance(int(h.Size))
+	r.Win.Resume(sum)
 	return nil
 }
 

@@ -1,0 +1,101 @@
+package playcast
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/replayd/replayd/decoders/dem/broadcast"
+	"github.com/replayd/replayd/internal/hostos"
+)
+
+const (
+	stateName = ".playcast.json"
+	lockName  = ".playcast.lock"
+	extension = ".dem"
+	nameForm  = "2006-01-02T15-04-05Z"
+)
+
+// state is where a Match is. It is stored before the bytes of a body are written, so that they can be made again.
+type state struct {
+	URL    string         `json:"url"`
+	Token  string         `json:"token"` // place.TokenRedirect
+	Signup int            `json:"signup_fragment"`
+	File   string         `json:"file"`     // the file's name
+	Next   int            `json:"fragment"` // the fragment of the next body, which is Demo.Next of it
+	Demo   broadcast.Demo `json:"demo"`     // the file before the next body
+	Over   bool           `json:"over"`     // nothing follows the file
+	// Interval is how long a fragment takes.
+	Interval time.Duration `json:"interval"`
+}
+
+// dir is the directory of a Match.
+type dir struct {
+	path string
+	lock io.Closer
+}
+
+// errTaken means that another process writes the files of a directory.
+var errTaken = errors.New("another process follows a broadcast into this directory")
+
+// openDir makes the directory, and takes its lock.
+func openDir(path string) (*dir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // a root's directory: who serves it may be another user
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := hostos.Lock(f); err != nil {
+		_ = f.Close()
+		if errors.Is(err, hostos.ErrLocked) {
+			err = errTaken
+		}
+		return nil, err
+	}
+	return &dir{path: path, lock: f}, nil
+}
+
+// load returns the stored state, and none if there is none that can be read.
+func (d *dir) load() (s state, ok bool) {
+	text, err := os.ReadFile(filepath.Join(d.path, stateName))
+	if err != nil || json.Unmarshal(text, &s) != nil || filepath.Base(s.File) != s.File || filepath.Ext(s.File) != extension {
+		return state{}, false
+	}
+	return s, true
+}
+
+// store stores a state, all of it or nothing.
+func (d *dir) store(s *state) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(d.path, stateName)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// free returns a label and a name for the next file that no file has.
+func (d *dir) free(now time.Time) (label, name string, err error) {
+	form := now.UTC().Format(nameForm)
+	for n := 1; ; n++ {
+		name = form
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+		if _, err := os.Lstat(filepath.Join(d.path, name+extension)); errors.Is(err, fs.ErrNotExist) {
+			return filepath.Base(d.path) + " " + name, name + extension, nil
+		} else if err != nil {
+			return "", "", err
+		}
+	}
+}

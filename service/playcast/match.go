@@ -1,0 +1,338 @@
+package playcast
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/broadcast"
+)
+
+// Match is a broadcast to follow. Its fields must not be changed once Run was called.
+type Match struct {
+	// Dir is the directory of the match's files. It is made if it is not there. Required.
+	Dir string
+	// URL is where the broadcast is: what players give to playcast. Required: see Check.
+	URL *url.URL
+	// Networks are networks, beside the public ones, in which the host of URL may have its addresses.
+	Networks []netip.Prefix
+	// Agent is sent as User-Agent.
+	Agent string
+	// Pace is the shortest time between two requests. Default: 1 s, as relays expect it.
+	Pace time.Duration
+	// Silence is how long a game must have sent nothing to its relay to be over without an end. Default: 2 minutes.
+	Silence time.Duration
+	// Log gets what happens. Required.
+	Log *slog.Logger
+	// Metrics counts. It may be nil.
+	Metrics *Metrics
+}
+
+const (
+	defaultPace    = time.Second
+	defaultSilence = 2 * time.Minute
+	// maxDamaged is how often a fragment is fetched again that arrives damaged, before the next file begins behind it.
+	maxDamaged = 10
+	// minAbsences is how often in a row a relay must not have a fragment to be asked why. Caches keep such an answer for seconds.
+	minAbsences = 6
+)
+
+// Check returns an error if a URL cannot be that of a broadcast.
+func Check(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("want http://HOST/PATH or https://HOST/PATH")
+	case u.User != nil:
+		return errors.New("a URL with credentials") // without repeating it
+	case u.Fragment != "":
+		return errors.New("a URL with a fragment")
+	}
+	return nil
+}
+
+// Why a file ends while its match may go on.
+var (
+	errHole = errors.New("the relay has dropped fragments that were not read")
+	errNew  = errors.New("the relay broadcasts another match")
+)
+
+// errSilent means that the game has gone without an end.
+var errSilent = errors.New("the relay has heard nothing from the game for minutes")
+
+// Run follows the broadcast until it is over: then it returns nil, also when it was over before. It returns an error if the broadcast
+// cannot be followed whatever happens, or if ctx ends. While another process follows a broadcast into Dir, and while Dir cannot be
+// written, Run waits.
+func (m *Match) Run(ctx context.Context) error {
+	m.Metrics.run(1)
+	defer m.Metrics.run(-1)
+	r := &run{Match: m, relay: newRelay(m.URL, m.Networks, cmp.Or(m.Pace, defaultPace), m.Agent)}
+	defer r.relay.client.CloseIdleConnections()
+	if err := r.retry(ctx, "opening the directory", func() (err error) {
+		r.dir, err = openDir(m.Dir)
+		return err
+	}); err != nil {
+		return err
+	}
+	defer func() { _ = r.dir.lock.Close() }()
+	if s, ok := r.dir.load(); ok && s.URL == m.URL.String() {
+		r.state = s
+	}
+	for {
+		err := r.record(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errHole) || errors.Is(err, errNew) || errors.Is(err, broadcast.ErrResume):
+			m.Log.WarnContext(ctx, "a recording of a broadcast ends before its match; the next file begins", "file", r.name(), "why", err)
+			m.Metrics.hole()
+			r.state = state{}
+		default:
+			return err
+		}
+	}
+}
+
+// run is a Match that runs.
+type run struct {
+	*Match
+	dir   *dir
+	relay *relay
+	state state // without a file as long as nothing was read
+}
+
+// name returns the path of the file.
+func (r *run) name() string { return filepath.Join(r.Dir, r.state.File) }
+
+// record writes one file: from where the broadcast is, or from where the file was left. It returns nil when the match is over.
+func (r *run) record(ctx context.Context) error {
+	if r.state.Over {
+		return nil
+	}
+	var first [][]byte // the bodies that are there already: start and full
+	if r.state.File == "" {
+		var err error
+		if first, err = r.join(ctx); err != nil {
+			return err
+		}
+	}
+	var f *os.File
+	if err := r.retry(ctx, "opening the file", func() (err error) {
+		f, err = os.OpenFile(r.name(), os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // who serves the directory may be another user
+		return err
+	}); err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	for _, body := range first {
+		if err := r.add(ctx, f, body); err != nil {
+			return err
+		}
+	}
+	for !r.state.Demo.Stopped() {
+		body, err := r.next(ctx)
+		if errors.Is(err, errSilent) {
+			r.Log.WarnContext(ctx, "a broadcast is over without an end", "file", r.name(), "why", err)
+			break
+		}
+		if err == nil {
+			err = r.add(ctx, f, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.end(ctx, f)
+}
+
+// end completes the file of a match that is over.
+func (r *run) end(ctx context.Context, f *os.File) error {
+	offsets := r.state.Demo.Offsets()
+	if err := r.retry(ctx, "completing", func() error {
+		_, err := f.WriteAt(offsets[:], broadcast.OffsetsAt)
+		return err
+	}); err != nil {
+		return err
+	}
+	r.state.Over = true
+	return r.store(ctx)
+}
+
+// join finds out where the broadcast is, and returns the bodies with which a file begins, once the relay has them. The state has then the
+// name of the file.
+func (r *run) join(ctx context.Context) ([][]byte, error) {
+	for n := 0; ; n++ {
+		at, bodies, err := r.joinOnce(ctx)
+		if err == nil {
+			label, name, err := r.dir.free(time.Now())
+			if err != nil {
+				return nil, fmt.Errorf("naming the recording of a broadcast: %w", err)
+			}
+			r.state = state{URL: r.URL.String(), Token: at.TokenRedirect, Signup: at.SignupFragment, File: name, Next: at.Fragment,
+				Interval: at.interval(), Demo: broadcast.Demo{Label: "replayd " + label}}
+			r.Log.InfoContext(ctx, "following a broadcast", "file", r.name(), "fragment", at.Fragment)
+			return bodies, r.store(ctx)
+		}
+		if err := r.failed(ctx, n, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *run) joinOnce(ctx context.Context) (at place, bodies [][]byte, err error) {
+	if at, err = r.relay.sync(ctx); err != nil {
+		return at, nil, err
+	}
+	var demo broadcast.Demo // a trial: a file begins only with bodies that are whole
+	for part, fragment := range []int{at.SignupFragment, at.Fragment} {
+		body, err := r.relay.fragment(ctx, at.TokenRedirect, fragment, broadcast.Part(part))
+		if err == nil {
+			_, err = demo.Append(nil, broadcast.Part(part), body)
+		}
+		if err != nil {
+			return at, nil, err
+		}
+		bodies = append(bodies, body)
+	}
+	return at, bodies, nil
+}
+
+// next returns the next body, once the relay has it.
+func (r *run) next(ctx context.Context) ([]byte, error) {
+	var failures, damaged, absences int
+	missed := time.Now() // since when the relay answers that it does not have the body
+	for {
+		body, err := r.relay.fragment(ctx, r.state.Token, r.state.Next, r.state.Demo.Next)
+		if err == nil {
+			demo := r.state.Demo
+			if _, err = demo.Append(nil, demo.Next, body); err == nil {
+				return body, nil
+			}
+			if damaged++; damaged == maxDamaged {
+				return nil, fmt.Errorf("fragment %d arrives damaged: %w: %w", r.state.Next, err, errHole)
+			}
+		}
+		if errors.Is(err, errAbsent) {
+			failures = 0
+			r.Metrics.body(absent)
+			absences++
+			if absences < minAbsences || time.Since(missed) < 2*r.state.Interval {
+				continue // the relay is asked again as soon as it may be
+			}
+			missed = time.Now().Add(-r.state.Interval)
+			if err = r.look(ctx); err == nil {
+				continue
+			}
+		} else {
+			missed, absences = time.Now(), 0
+		}
+		if err := r.failed(ctx, failures, err); err != nil {
+			return nil, err
+		}
+		failures++
+	}
+}
+
+// look finds out why the relay does not have the next body. It returns nil if it should be asked again.
+func (r *run) look(ctx context.Context) error {
+	at, err := r.relay.sync(ctx)
+	silence := cmp.Or(r.Silence, defaultSilence)
+	switch {
+	case err != nil:
+		return err
+	case at.SignupFragment != r.state.Signup || at.TokenRedirect != r.state.Token || at.Fragment < r.state.Next-maxBehind:
+		return errNew
+	case at.Fragment > r.state.Next:
+		return fmt.Errorf("fragment %d, and the oldest is %d: %w", r.state.Next, at.Fragment, errHole)
+	case at.ReceiveAge >= silence.Seconds():
+		return errSilent
+	}
+	return nil
+}
+
+// maxBehind is how many fragments sync may be behind the newest one: relays answer with one that all of their caches have.
+const maxBehind = 40
+
+// failed waits after the nth failure, from 0. It returns the error if asking again cannot help.
+func (r *run) failed(ctx context.Context, n int, err error) error {
+	var damage *decoders.Error
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errRefused) || errors.Is(err, errHole) || errors.Is(err, errNew) || errors.Is(err, errSilent) || errors.Is(err, errAddress):
+		return err
+	case errors.As(err, &damage):
+		r.Metrics.body(corrupt)
+	case errors.Is(err, errAbsent):
+		r.Metrics.body(absent)
+	default:
+		r.Metrics.body(failed)
+	}
+	r.Log.InfoContext(ctx, "a relay of a broadcast fails; it is asked again", "dir", r.Dir, "error", err)
+	return sleep(ctx, pause(n, r.relay.pace))
+}
+
+// add writes a body to the file, and stores the state behind it.
+func (r *run) add(ctx context.Context, f *os.File, body []byte) error {
+	s := &r.state
+	part, at := s.Demo.Next, s.Demo.Size
+	added, err := s.Demo.Append(nil, part, body)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	have := info.Size() - at // a killed process may have written a part of it
+	if have < 0 {
+		return fmt.Errorf("%s has %d bytes of %d: %w", s.File, info.Size(), at, broadcast.ErrResume)
+	}
+	tail := make([]byte, min(have, int64(len(added))+1))
+	if _, err := f.ReadAt(tail, at); err != nil {
+		return err
+	}
+	rest, err := broadcast.Resume(tail, added)
+	if err != nil {
+		return err
+	}
+	at += have
+	if err := r.retry(ctx, "writing", func() error {
+		n, err := f.WriteAt(rest, at)
+		rest, at = rest[n:], at+int64(n) // what was written stays
+		return err
+	}); err != nil {
+		return err
+	}
+	r.Metrics.body(written)
+	if part == broadcast.Delta {
+		s.Next++
+	}
+	return r.store(ctx)
+}
+
+// store stores the state.
+func (r *run) store(ctx context.Context) error {
+	return r.retry(ctx, "noting", func() error { return r.dir.store(&r.state) })
+}
+
+// retry does something with a file until it succeeds, as after a disk was full, or ctx ends.
+func (r *run) retry(ctx context.Context, doing string, f func() error) error {
+	for n := 0; ; n++ {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		r.Log.ErrorContext(ctx, "a recording of a broadcast waits", "doing", doing, "file", r.name(), "error", err)
+		if err := sleep(ctx, pause(n, time.Second)); err != nil {
+			return err
+		}
+	}
+}
