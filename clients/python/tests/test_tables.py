@@ -244,3 +244,55 @@ with replayd.connect({daemon.address!r}) as client:
         assert lines.pop() == "3430" and len(lines) == len(calls)
         extra = "arrow" if missing == "pyarrow" else missing
         assert all(f"needs {missing}: pip install 'replayd[{extra}]'" in line for line in lines), lines
+
+
+def test_a_directory_is_all_replays_below_it(daemon: Daemon, capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[int, int, str]] = []
+    with replayd.connect(daemon.address) as client:
+        names = [replay.name for replay in client.replays("r/teehistorian")]
+        frame = client.frame("r/teehistorian", "join", progress=lambda *done: told.append(done))
+        assert frame.columns[0] == "replay" and len(names) > 3
+        assert told == [(i, len(names), name) for i, name in enumerate(names, 1)]
+        for name in names:
+            one = client.frame(name, "join")
+            many = frame[frame["replay"] == name].drop(columns="replay").reset_index(drop=True)
+            assert many.astype(str).equals(one.astype(str)), name
+        # Formats without the kind are left out, and a kind or a column that none has is an error, as is a name that is nothing.
+        everywhere = client.table("r", "join", ["client_id", "at_tick"])
+        assert everywhere.column_names == ["replay", "client_id", "at_tick"] and everywhere.num_rows == len(frame)
+        assert client.polars("r", "join", ["at_tick"])["replay"].to_list() == frame["replay"].tolist()
+        nothing = client.table("r/teehistorian", "antibot", ["at_tick"])
+        assert nothing.num_rows == 0 and nothing.column_names == ["replay", "at_tick"]
+        with pytest.raises(replayd.ReplaydError, match="nonsense"):
+            client.table("r", "nonsense")  # type: ignore[arg-type]
+        with pytest.raises(replayd.ReplaydError, match="nonsense"):
+            client.table("r", "join", ["nonsense"])
+        with pytest.raises(replayd.ReplaydError, match="REPLAY_NOT_FOUND"):
+            client.table("r/nothing", "join")
+        whole = FINISHED.read_bytes()
+        (daemon.root / "teehistorian" / "a.teehistorian").write_bytes(whole[: len(whole) // 2] + b"\xff" * 100)
+        assert capsys.readouterr().err == ""
+        with pytest.warns(UserWarning, match="r/teehistorian/a.teehistorian: CORRUPT"):
+            damaged = client.frame("r/teehistorian", "player_diff", ["at_tick"], progress=True)
+        assert damaged["replay"].iloc[0] == "r/teehistorian/a.teehistorian"
+        assert f"{len(names) + 1} of {len(names) + 1} replays" in capsys.readouterr().err
+
+    async def run() -> Any:
+        async with replayd.connect_async(daemon.address) as client:
+            return await client.frame("r/teehistorian/finished", "join")
+
+    assert set(asyncio.run(run())["replay"]) == {NAME}
+
+
+def test_notebooks_show_tables_and_events(daemon: Daemon) -> None:
+    with replayd.connect(daemon.address) as client:
+        table = next(client.batches(NAME, kinds=["player_diff"], tables=True)).tables["player_diff"]
+        shown = table._repr_html_()
+        assert shown.count("<tr>") == 11 and "<th>dx</th>" in shown and f"{len(table)} rows" in shown
+        message: Any = next(client.events(NAME, kinds=["message"]))
+        message.value.name = "<b>"
+        assert "&lt;b&gt;" in message._repr_html_() and "<b>" not in message._repr_html_()
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert f'version = "{replayd.__version__}"' in (REPOSITORY / "clients" / "python" / "pyproject.toml").read_text()

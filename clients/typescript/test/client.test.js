@@ -473,3 +473,22 @@ test("a silent connection is replaced", async (t) => {
   }
   assert.ok(stream.reconnects >= 1);
 });
+
+test("a browser's first stumble is told", async () => {
+  const { connect } = await import("../dist/web.js");
+  const refused = "http://127.0.0.1:1";
+  const message = async (url) => {
+    const error = await connect(url).serverInfo().catch((thrown) => thrown);
+    assert.ok(error instanceof ReplaydError && error.transient, String(error));
+    return error.message;
+  };
+  assert.doesNotMatch(await message(refused), /web-origin/); // not in a browser
+  globalThis.location = { origin: "https://page.example", href: "https://page.example/games/" };
+  try {
+    assert.match(await message(refused), /--web-origin https:\/\/page\.example\)/);
+    globalThis.location = { origin: refused, href: refused + "/" };
+    assert.doesNotMatch(await message(refused), /web-origin/); // a page of the daemon
+  } finally {
+    delete globalThis.location;
+  }
+});

@@ -23,6 +23,7 @@ from ._local import LocalAsyncClient, LocalClient, open, open_async
 from ._request import StreamOptions
 from ._session import Retry
 from ._tables import Table
+from ._version import __version__
 from .aio import AsyncClient
 from .client import Client
 
@@ -41,6 +42,7 @@ __all__ = [
     "Stream",
     "StreamOptions",
     "Table",
+    "__version__",
     "connect",
     "connect_async",
     "open",

@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from typing_extensions import TypeVar
 
-from ._tables import Table, tables_of
+from ._tables import Table, html, tables_of
 from .options.v1 import options_pb2
 from .v1 import stream_pb2
 
@@ -158,6 +158,10 @@ class Event:
     def to_json(self) -> str:
         """The event as one line of JSON; see to_dict."""
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the kind's fields."""
+        return html(("field", "value"), self.to_dict().get(self.kind, {}).items(), f"{self.kind}, tick {self.tick}")
 
     def __repr__(self) -> str:
         number = "state" if self.state else self.sequence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -85,6 +86,25 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table {self.kind}: {len(self)} rows>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows."""
+        batch = self.arrow()
+        rows = zip(*(column.to_pylist() for column in batch.slice(0, _SHOWN).columns))
+        return html(batch.schema.names, rows, repr(self))
+
+
+_SHOWN = 10
+"""How many rows a notebook shows."""
+
+
+def html(names: Iterable[str], rows: Iterable[Iterable[object]], caption: str) -> str:
+    """A table of HTML."""
+    def line(cell: str, values: Iterable[object]) -> str:
+        return "<tr>" + "".join(f"<{cell}>{escape('' if v is None else str(v))}</{cell}>" for v in values) + "</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><thead>{line('th', names)}</thead><tbody>{body}</tbody></table>"
 
 
 _TYPE = b"replayd.type"
@@ -244,6 +264,20 @@ class Collector:
         parts = [self._part(schema, batches) for schema, batches in self._parts]
         made: pyarrow.Table = arrow.concat_tables(parts, promote_options="default").unify_dictionaries()
         return made
+
+
+def joined(tables: Sequence[tuple[str, Any]]) -> pyarrow.Table:
+    """The rows of the tables of replays, with the replays' names as the first column."""
+    arrow = need("pyarrow", "arrow", "table()")
+    parts = []
+    for name, table in tables:
+        if table.num_rows or len(tables) == 1:
+            names = arrow.DictionaryArray.from_arrays(arrow.repeat(arrow.scalar(0, "int32"), table.num_rows), [name])
+            parts.append(table.add_column(0, "replay", names))
+    if not parts:
+        return joined(tables[:1])
+    made: pyarrow.Table = arrow.concat_tables(parts, promote_options="default").unify_dictionaries()
+    return made
 
 
 def to_pandas(table: Any) -> Any:

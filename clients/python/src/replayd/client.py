@@ -13,13 +13,14 @@ from google.protobuf.message import Message
 
 from . import _collect
 from ._blocking import Stream, Watch
+from ._collect import Progress
 from ._error import ReplaydError, SilentError, from_grpc
 from ._event import Format
 from ._request import ListOptions, StreamOptions, TableOptions, build, list_request, table_options
 from ._session import Session
 from ._stream import batches_of, events_of, responses_of
 from ._stubs import Stubs
-from ._tables import participants_table, rows_of, to_pandas, to_polars
+from ._tables import Collector, participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
 from .v1 import info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
@@ -99,26 +100,70 @@ class Client:
         return Stream(session, self._responses(session), rows_of(kind, columns))
 
     def table(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
+        self,
+        replay: str,
+        kind: AnyKind,
+        columns: Sequence[str] | None = None,
+        *,
+        progress: Progress = None,
+        **options: Unpack[TableOptions],
     ) -> pyarrow.Table:
-        """Returns all events of one kind as a pyarrow.Table, of all columns or of these; see rows."""
+        """Returns all events of one kind as a pyarrow.Table, of all columns or of these; see rows.
+
+        A directory stands for all replays below it. Their rows come in the order of the replays' names, which are the first column,
+        `replay`. Replays of formats without the kind are left out. A replay that cannot be read to its end is warned of, and has the
+        rows before the damage. `progress` is called with the number of replays that are done, how many there are, and the name of
+        the one that was done last; True prints that to stderr, which is the default if stderr is a terminal."""
+        collector, error = self._collect(replay, kind, columns, options)
+        if error is None:
+            return collector.table()
+        if "replay" not in error.fields:
+            raise error
+        many = _collect.Many(error, progress)
+        try:
+            found = [found for found in self.replays(replay)]
+        except ReplaydError:  # it is no directory either
+            raise error from None
+        for name in many.each(found):
+            many.take(*self._collect(name, kind, columns, options))
+        return many.table()
+
+    def _collect(
+        self, replay: str, kind: str, columns: Sequence[str] | None, options: TableOptions
+    ) -> tuple[Collector, ReplaydError | None]:
+        """The tables of a replay, as far as they can be had."""
         session, collector = _collect.kind(replay, kind, columns, options)
-        for response in self._responses(session):
-            collector.take(response)
-        return collector.table()
+        try:
+            for response in self._responses(session):
+                collector.take(response)
+        except ReplaydError as error:
+            return collector, error
+        return collector, None
 
     def frame(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
+        self,
+        replay: str,
+        kind: AnyKind,
+        columns: Sequence[str] | None = None,
+        *,
+        progress: Progress = None,
+        **options: Unpack[TableOptions],
     ) -> pandas.DataFrame:
-        """Returns all events of one kind as a pandas.DataFrame; see table."""
-        made: pandas.DataFrame = to_pandas(self.table(replay, kind, columns, **options))
+        """Returns all events of one kind, of a replay or of all below a directory, as a pandas.DataFrame; see table."""
+        made: pandas.DataFrame = to_pandas(self.table(replay, kind, columns, progress=progress, **options))
         return made
 
     def polars(
-        self, replay: str, kind: AnyKind, columns: Sequence[str] | None = None, **options: Unpack[TableOptions]
+        self,
+        replay: str,
+        kind: AnyKind,
+        columns: Sequence[str] | None = None,
+        *,
+        progress: Progress = None,
+        **options: Unpack[TableOptions],
     ) -> polars.DataFrame:
-        """Returns all events of one kind as a polars.DataFrame; see table."""
-        made: polars.DataFrame = to_polars(self.table(replay, kind, columns, **options))
+        """Returns all events of one kind, of a replay or of all below a directory, as a polars.DataFrame; see table."""
+        made: polars.DataFrame = to_polars(self.table(replay, kind, columns, progress=progress, **options))
         return made
 
     def entities(
