@@ -140,34 +140,45 @@ func (c *Client) move(m *PlayerDiff, id, dx, dy int32) {
 	m.ClientId, m.Dx, m.Dy, m.X, m.Y = id, dx, dy, x, y
 }
 
-// Moves decodes the next moves, as long as they are small ones of the present tick and fit into moves, and returns how many it
-// decoded. It is faster than Next, which decodes everything else. The first move starts at Position, and each of the others
-// MoveBytes after the previous one, with an Index of 0. None has a warning.
-func (d *Decoder) Moves(moves []PlayerDiff) int {
+// Moves decodes the next moves, as long as they are small ones of one tick and fit into moves, and returns how many it decoded. It is
+// faster than Next, which decodes everything else. The moves are of the present tick. With begin they may be the first of the next
+// one: began then says that the event of that tick, whose number is now Tick, comes before the moves; it is implicit and skips
+// nothing. The first event starts at Position, the move that implies a tick has an Index of decoders.Room there, and each further move
+// starts MoveBytes after the one before it, with an Index of 0. None has a warning.
+func (d *Decoder) Moves(moves []PlayerDiff, begin bool) (n int, began bool) {
 	if !d.fast {
-		return 0
+		return 0, false
 	}
-	s, b, n := &d.state, d.w.Bytes(), 0
+	s, b := &d.state, d.w.Bytes()
+	prev := s.prev
 	for n < len(moves) && len(b) >= fastBytes {
 		x := binary.LittleEndian.Uint32(b)
 		id := int32(x & 0x3f)
-		if x&0x8080c0 != 0 || x&0xffff00 == 0 || id <= s.prev || int(id) >= len(s.clients) {
+		if x&0x8080c0 != 0 || x&0xffff00 == 0 || int(id) >= len(s.clients) {
 			break
 		}
 		c, dx, dy := &s.clients[id], short(byte(x>>8)), short(byte(x>>16))
 		if !c.Alive || beyond(c.X+dx, c.Y+dy) {
 			break
 		}
+		if id <= prev {
+			if !begin || n > 0 || s.tick >= lastTick {
+				break
+			}
+			s.tick++
+			began = true
+		}
 		c.move(&moves[n], id, dx, dy)
-		s.prev = id
+		prev = id
 		b = b[MoveBytes:]
 		n++
 	}
 	if n > 0 {
+		s.prev = prev
 		d.index = 0
 		d.w.Advance(n * MoveBytes)
 	}
-	return n
+	return n, began
 }
 
 // next is the general path of Next.

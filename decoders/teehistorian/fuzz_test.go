@@ -45,7 +45,7 @@ func FuzzRecords(f *testing.F) {
 			t.Fatalf("byte by byte: %d events of %d, %v, not %v", len(got), len(want), err, end)
 		}
 		d = decode(data, nil)
-		got, _, err = allWithMoves(d)
+		got, _, err = allWithMoves(d, 0)
 		if errors.Is(err, decoders.ErrMore) {
 			err = d.Close()
 		}

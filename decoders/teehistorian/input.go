@@ -40,42 +40,36 @@ func (in *Input) add(v *[inputFields]int32, diff, out *Input) {
 	in.PrevWeapon, out.PrevWeapon = sum, sum
 }
 
-// fastInputDiff decodes an INPUT_DIFF that b holds completely. It returns false, having changed nothing, for an unusual
-// record.
+// Input decodes the next record into ev, as Next does, if it is a usual change of an input, and reports whether it did. If not, it has
+// changed nothing. It has no warning.
+func (d *Decoder) Input(ev *Event) bool {
+	b := d.w.Bytes()
+	if !d.fast || len(b) < fastBytes || b[0] != tagInputDiff {
+		return false
+	}
+	ev.Warnings = ev.Warnings[:0]
+	return d.fastInputDiff(ev, b)
+}
+
+// fastInputDiff decodes an INPUT_DIFF at the start of b, which is longer than any. It returns false, having changed nothing, for an
+// unusual record.
 func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
-	b = b[:fastBytes]
 	id := int(b[1])
 	if id >= 0x40 || id >= len(d.state.clients) {
 		return false
 	}
 	client := &d.state.clients[id]
-	if !client.HasInput {
-		return false
-	}
-	if binary.LittleEndian.Uint64(b[2:10])|uint64(binary.LittleEndian.Uint16(b[10:12])) == 0 { // an empty change
-		return false
-	}
 	var v [inputFields]int32
-	p := 2
-	for i := range v {
-		if b[p] < 0x80 {
-			v[i] = short(b[p])
-			p++
-			continue
-		}
-		value, n, odd := varint(binary.LittleEndian.Uint64(b[p : p+8]))
-		if odd {
-			return false
-		}
-		v[i] = value
-		p += n
+	length := change((*[fastBytes]byte)(b), &v)
+	if !client.HasInput || length == 0 {
+		return false
 	}
 	m := &ev.InputDiff
 	m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true
 	client.Input.add(&v, &m.Diff, &m.Input)
 	ev.AtTick, ev.Kind = d.state.tick, KindInputDiff
 	d.index = 0
-	d.w.Advance(p)
+	d.w.Advance(length)
 	return true
 }
 
@@ -92,10 +86,12 @@ func (d *Decoder) SkipInputs() int {
 		if id >= 0x40 || id >= len(s.clients) || !s.clients[id].HasInput {
 			break
 		}
-		length := s.clients[id].Input.change((*[fastBytes]byte)(b))
+		var v [inputFields]int32
+		length := change((*[fastBytes]byte)(b), &v)
 		if length == 0 {
 			break
 		}
+		s.clients[id].Input.sum(&v)
 		b = b[length:]
 		n++
 	}
@@ -106,10 +102,23 @@ func (d *Decoder) SkipInputs() int {
 	return n
 }
 
-// change adds the change of an INPUT_DIFF to the input, and returns the length of the record. It returns 0, having changed
-// nothing, unless the target's integers have one or two bytes and all others one. It does not branch on their lengths or on
-// zeros, which no processor can predict.
-func (in *Input) change(b *[fastBytes]byte) int {
+// sum is add without the event.
+func (in *Input) sum(v *[inputFields]int32) {
+	in.Direction += v[0]
+	in.TargetX += v[1]
+	in.TargetY += v[2]
+	in.Jump += v[3]
+	in.Fire += v[4]
+	in.Hook += v[5]
+	in.PlayerFlags += v[6]
+	in.WantedWeapon += v[7]
+	in.NextWeapon += v[8]
+	in.PrevWeapon += v[9]
+}
+
+// change sets v to the change of an INPUT_DIFF, and returns the length of the record. It returns 0 unless the target's integers
+// have one or two bytes and all others one. It does not branch on their lengths or on zeros, which no processor can predict.
+func change(b *[fastBytes]byte, v *[inputFields]int32) int {
 	const buttons = 7 // the fields after the target
 	w := binary.LittleEndian.Uint64(b[2:])
 	x, nx, unusualX := short2(w >> 8)
@@ -119,16 +128,9 @@ func (in *Input) change(b *[fastBytes]byte) int {
 	if w&0x80|unusualX|unusualY|rest&0x80808080808080 != 0 || w&0xffffff|rest == 0 {
 		return 0
 	}
-	in.Direction += short(byte(w))
-	in.TargetX += x
-	in.TargetY += y
-	in.Jump += short(byte(rest))
-	in.Fire += short(byte(rest >> 8))
-	in.Hook += short(byte(rest >> 16))
-	in.PlayerFlags += short(byte(rest >> 24))
-	in.WantedWeapon += short(byte(rest >> 32))
-	in.NextWeapon += short(byte(rest >> 40))
-	in.PrevWeapon += short(byte(rest >> 48))
+	v[0], v[1], v[2] = short(byte(w)), x, y
+	v[3], v[4], v[5] = short(byte(rest)), short(byte(rest>>8)), short(byte(rest>>16))
+	v[6], v[7], v[8], v[9] = short(byte(rest>>24)), short(byte(rest>>32)), short(byte(rest>>40)), short(byte(rest>>48))
 	return int(p + buttons)
 }
 

@@ -9,47 +9,59 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// allWithMoves is all by Moves, of lengths from 0 to 70 in turn, and by Next for what Moves leaves. It also returns how many events
-// Moves decoded.
-func allWithMoves(d *teehistorian.Decoder) (events []seen, moved int, err error) {
+// allWithMoves is all by Moves, of lengths from 0 to 70 in turn and usually with the tick before them, by Input, and by Next for
+// what these leave, four times of five; phase says where to begin with the turns. It also returns how many events Moves and Input decoded.
+func allWithMoves(d *teehistorian.Decoder, phase int) (events []seen, quick int, err error) {
 	var ev teehistorian.Event
 	var memory [70]teehistorian.PlayerDiff
-	for n := 0; ; n++ {
-		at := d.Position()
+	for n := phase; ; n++ {
+		at, tick, begin := d.Position(), d.Tick(), n%3 > 0
 		moves := memory[:n%(len(memory)+1)]
-		moves = moves[:d.Moves(moves)]
+		count, began := d.Moves(moves, begin)
+		if moves = moves[:count]; began {
+			at.Index, ev.AtTick, ev.Kind, ev.Warnings = decoders.Room, tick+1, teehistorian.KindTick, ev.Warnings[:0]
+			ev.Tick = teehistorian.Tick{Implicit: true}
+			events = append(events, seen{at, hash(&ev)})
+		}
 		for i := range moves {
 			ev.AtTick, ev.Kind, ev.PlayerDiff = d.Tick(), teehistorian.KindPlayerDiff, moves[i]
 			ev.Warnings = ev.Warnings[:0]
 			at = decoders.Position{Offset: at.Offset + teehistorian.MoveBytes}
 			events = append(events, seen{at, hash(&ev)})
 		}
-		if moved += len(moves); d.Position() != at {
-			return events, moved, fmt.Errorf("at %+v behind %d moves, want %+v", d.Position(), len(moves), at)
+		if quick += len(moves); d.Position() != at || began && (!begin || len(moves) == 0 || d.Tick() != tick+1) || !began && d.Tick() != tick {
+			return events, quick, fmt.Errorf("at %+v in tick %d behind %d moves, want %+v", d.Position(), d.Tick(), len(moves), at)
+		}
+		for n%4 > 0 && d.Input(&ev) {
+			quick++
+			events = append(events, seen{d.Position(), hash(&ev)})
+		}
+		if n%5 == 0 {
+			continue
 		}
 		if err := d.Next(&ev); err != nil {
-			return events, moved, err
+			return events, quick, err
 		}
 		events = append(events, seen{d.Position(), hash(&ev)})
 	}
 }
 
-// TestMoves decodes files by Moves and Next, and compares the events with those of Next alone.
+// TestMoves decodes files by Moves, Input and Next, and compares the events with those of Next alone.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	total := 0
 	for name := range references(t) {
 		data := corpusFile(t, name)
 		want, end := all(decode(data, nil))
-		got, moved, err := allWithMoves(decode(data, nil))
+		got, quick, err := allWithMoves(decode(data, nil), 0)
 		prefixOf(t, got, want, name)
 		if len(got) != len(want) || err.Error() != end.Error() {
 			t.Errorf("%s: %d events of %d, %v, not %v", name, len(got), len(want), err, end)
 		}
-		total += moved
+		total += quick
 	}
-	if total < 100_000 {
-		t.Errorf("Moves decoded %d events", total)
+	if total < 1_300_000 {
+		t.Errorf("Moves and Input decoded %d events", total)
 	}
 }
 
@@ -73,12 +85,19 @@ func TestMovesLeave(t *testing.T) {
 		"a large move up":    {func(w *writer) { w.playerDiff(3, 1, -65) }, 3},
 		"one of the largest": {func(w *writer) { w.playerDiff(3, 63, -64) }, 7},
 		"nobody's":           {func(w *writer) { w.playerDiff(60, 1, 1) }, 3},
-		"of one who left":    {func(w *writer) { w.playerDiff(7, 1, 1) }, 3},
-		"no move":            {func(w *writer) { w.playerDiff(3, 0, 0) }, 3},
-		"out of reach":       {func(w *writer) { w.playerDiff(3, -50, 0) }, 3},
-		"a high id":          {func(w *writer) { w.playerDiff(64, 1, 1) }, 3},
-		"a join":             {func(w *writer) { w.join(3) }, 3},
-		"an input":           {func(w *writer) { w.input(-6, 0, [10]int32{}) }, 3},
+		"the next by one who left": {func(w *writer) {
+			w.begin(4)
+			w.playerOld(0)
+			w.playerDiff(1, 1, 1)
+			w.playerDiff(0, 1, 1)
+		}, 3},
+		"the last tick":   {func(w *writer) { w.int(-2, 0x6fffffff+180_000-4) }, 3},
+		"of one who left": {func(w *writer) { w.playerDiff(7, 1, 1) }, 3},
+		"no move":         {func(w *writer) { w.playerDiff(3, 0, 0) }, 3},
+		"out of reach":    {func(w *writer) { w.playerDiff(3, -50, 0) }, 3},
+		"a high id":       {func(w *writer) { w.playerDiff(64, 1, 1) }, 3},
+		"a join":          {func(w *writer) { w.join(3) }, 3},
+		"an input":        {func(w *writer) { w.input(-6, 0, [10]int32{}) }, 3},
 	} {
 		t.Run(what, func(t *testing.T) {
 			data := file(func(w *writer) {
@@ -109,14 +128,16 @@ func TestMovesLeave(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if n := d.Moves(make([]teehistorian.PlayerDiff, 10)); n != test.taken {
-				t.Errorf("Moves took %d", n)
+			if n, began := d.Moves(make([]teehistorian.PlayerDiff, 10), true); n != test.taken || began {
+				t.Errorf("Moves took %d, and a tick: %v", n, began)
 			}
 			want, end := all(decode(data, nil))
-			got, _, err := allWithMoves(decode(data, nil))
-			prefixOf(t, got, want, what)
-			if len(got) != len(want) || err.Error() != end.Error() {
-				t.Errorf("%d events of %d, %v, not %v", len(got), len(want), err, end)
+			for phase := range 6 {
+				got, _, err := allWithMoves(decode(data, nil), phase)
+				prefixOf(t, got, want, what)
+				if len(got) != len(want) || err.Error() != end.Error() {
+					t.Errorf("%d events of %d, %v, not %v", len(got), len(want), err, end)
+				}
 			}
 		})
 	}
@@ -135,8 +156,8 @@ func TestMovesOfNobody(t *testing.T) {
 	if err := d.Next(&ev); err != nil || ev.Kind != teehistorian.KindJoin {
 		t.Fatal(err)
 	}
-	if n := d.Moves(make([]teehistorian.PlayerDiff, 10)); n != 0 {
-		t.Errorf("Moves took %d", n)
+	if n, began := d.Moves(make([]teehistorian.PlayerDiff, 10), true); n != 0 || began {
+		t.Errorf("Moves took %d, and a tick: %v", n, began)
 	}
 	if err := d.Next(&ev); !errors.Is(err, decoders.ErrMore) {
 		t.Errorf("%v, %v", &ev, err)

@@ -107,7 +107,7 @@ func TestSeam(t *testing.T) {
 	if failure, ok := errors.AsType[*decoders.Error](end); !ok || !errors.Is(end, decoders.ErrCorrupt) || failure.Offset != damages[0].From {
 		t.Errorf("it ended with %v", end)
 	}
-	got, _, err := allWithMoves(decode(data, nil))
+	got, _, err := allWithMoves(decode(data, nil), 0)
 	prefixOf(t, got, want, "by Moves")
 	if len(got) != len(want) || err.Error() != end.Error() {
 		t.Errorf("by Moves: %d events of %d, %v", len(got), len(want), err)

@@ -79,9 +79,11 @@ func TestSkipInputsLeave(t *testing.T) {
 		"a large last weapon":    {func(w *writer) { w.input(-5, 1, [10]int32{9: -65}) }, 1},
 		"a padded target":        {func(w *writer) { w.b = append(w.b, 0x44, 1, 0, 0x81, 0, 0, 0, 0, 0, 0, 0, 0, 0) }, 1},
 		"another padded target":  {func(w *writer) { w.b = append(w.b, 0x44, 1, 0, 0, 0x81, 0, 0, 0, 0, 0, 0, 0, 0) }, 1},
-		"nobody's":               {func(w *writer) { w.input(-5, 60, [10]int32{}) }, 1},
-		"one without an input":   {func(w *writer) { w.input(-5, 7, [10]int32{}) }, 1},
-		"a high id":              {func(w *writer) { w.input(-5, 64, [10]int32{}) }, 1},
+		"nobody's":               {func(w *writer) { w.input(-5, 60, [10]int32{1}) }, 1},
+		"one without an input":   {func(w *writer) { w.input(-5, 7, [10]int32{1}) }, 1},
+		"a warning":              {func(w *writer) { w.command(60, 128, "rank") }, 1},
+		"a negative id":          {func(w *writer) { w.input(-5, -2, [10]int32{1}) }, 1},
+		"a high id":              {func(w *writer) { w.input(-5, 64, [10]int32{1}) }, 1},
 		"a new input":            {func(w *writer) { w.input(-6, 1, [10]int32{}) }, 1},
 		"a move":                 {func(w *writer) { w.playerDiff(1, 1, 1) }, 1},
 	} {
@@ -95,6 +97,8 @@ func TestSkipInputsLeave(t *testing.T) {
 					w.playerNew(id, 100, 100)
 					w.input(-6, id, [10]int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
 				}
+				w.join(65)
+				w.input(-6, 65, [10]int32{})
 				w.begin(2)
 				w.input(-5, 0, [10]int32{9: 1})
 				test.write(w)
@@ -114,6 +118,13 @@ func TestSkipInputsLeave(t *testing.T) {
 			}
 			if _, err := skipping(data); err != nil {
 				t.Error(err)
+			}
+			want, _ := all(decode(data, nil))
+			for phase := range 5 {
+				got, _, _ := allWithMoves(decode(data, nil), phase)
+				if prefixOf(t, got, want, what); len(got) != len(want) {
+					t.Errorf("%d events by Input, want %d", len(got), len(want))
+				}
 			}
 		})
 	}

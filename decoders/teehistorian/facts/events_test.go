@@ -137,8 +137,11 @@ var latest = &teehistorian.Header{Version: 2, VersionMinor: 23}
 // everything are the options with which all facts are concluded.
 var everything = facts.Options{Inputs: true}
 
-// apply returns the facts that an event completes.
+// apply returns the facts that an event completes. Ticks of which the fold wants nothing are left out.
 func apply(fold *facts.Fold, ev *event) (all []string) {
+	if ev.Kind == teehistorian.KindTick && ev.Tick.Skipped == 0 && !fold.WantsTick(ev.AtTick) {
+		return nil
+	}
 	var fact event
 	for fold.Apply(ev); fold.Pending(); {
 		fold.Next(&fact)

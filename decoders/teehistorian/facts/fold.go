@@ -143,6 +143,13 @@ func (f *Fold) applyInputs(ev *teehistorian.Event) {
 	}
 }
 
+// WantsTick reports whether the event of a tick that begins now may concern facts. If not, and the tick skips none, Apply may be left
+// out.
+func (f *Fold) WantsTick(tick int32) bool {
+	s := f.inputs
+	return s != nil && (tick/windowTicks != s.window || s.untold < len(s.clients))
+}
+
 // Next sets ev to the next fact that the last event has completed. It returns false when there is none. The memory that ev refers
 // to belongs to the Fold and to the event, and is valid until the next call of Apply.
 func (f *Fold) Next(ev *teehistorian.Event) bool {

@@ -6,49 +6,154 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/protoappend"
 	"github.com/replayd/replayd/replay/table"
 )
 
 // movesAtOnce is how many moves one call decodes: about as many as there are players.
 const movesAtOnce = 64
 
-// many decodes the moves that come next, or else inputs, without making an event of each, and returns how many. It appends the
-// moves to the batch if the filter lets every move through and they have nothing but their fields.
-func (r *reader) many(b *codec.Batch, unmarked bool) (n int) {
-	switch {
-	case !r.Filter.Kind(uint8(teehistorian.KindPlayerDiff)):
-		n = r.d.Moves(r.moves[:])
-		r.Skip(n)
-	case unmarked && !r.ResolvePlayers && r.Filter.Whole(uint8(teehistorian.KindPlayerDiff)):
-		n = r.addMoves(b)
+// manner is what becomes of the events of a kind.
+type manner uint8
+
+const (
+	single manner = iota // each is examined
+	passed               // none is delivered
+	whole                // all are delivered, with nothing but their fields
+)
+
+// plan says which events need not be made one by one.
+type plan struct {
+	moves, ticks, inputs manner
+
+	last  int32          // the last tick that may begin
+	fold  *conclude.Fold // nil if there are no facts
+	apply bool           // changes of inputs are for fold, too
+}
+
+// plan returns the plan for a batch.
+func (r *reader) plan(b *codec.Batch) plan {
+	of := func(kind teehistorian.Kind) manner {
+		switch k := uint8(kind); {
+		case !r.Filter.Kind(k):
+			return passed
+		case r.Filter.Whole(k) && !b.KeepMarks && !r.ResolvePlayers:
+			return whole
+		}
+		return single
 	}
-	if n == 0 && !r.wantsInputs() {
-		n = r.d.SkipInputs()
-		r.Skip(n)
+	p := plan{moves: of(teehistorian.KindPlayerDiff), inputs: of(teehistorian.KindInputDiff), last: r.Filter.MaxTick(), fold: r.facts.concluding()}
+	if !r.Sampling() {
+		p.ticks = of(teehistorian.KindTick)
+	}
+	if p.apply = r.facts != nil && r.facts.options.Inputs; p.apply && p.inputs == passed {
+		p.inputs = single
+	}
+	return p
+}
+
+// many decodes up to about limit events of those that come next and of which there are many, as far as the plan allows, and returns
+// how many.
+func (r *reader) many(b *codec.Batch, p *plan, limit int) (n int) {
+	for n < limit && !b.Full() {
+		before := n
+		if p.moves != single {
+			n += r.manyMoves(b, p)
+		}
+		switch p.inputs {
+		case passed:
+			skipped := r.d.SkipInputs()
+			r.Skip(skipped)
+			n += skipped
+		case whole:
+			n += r.addInputs(b, p)
+		}
+		if n == before {
+			break
+		}
 	}
 	return n
 }
 
-// addMoves decodes a tick's next moves, appends them to the batch, and returns how many there are.
-func (r *reader) addMoves(b *codec.Batch) int {
+// manyMoves decodes the next moves of a tick, with the event that begins the tick, and returns how many events these are.
+func (r *reader) manyMoves(b *codec.Batch, p *plan) int {
 	at, tick := r.d.Position(), r.d.Tick()
-	if tick < 0 { // appendMove cannot write it
+	room := min(movesAtOnce, b.MaxEvents-b.Count)
+	begin := p.ticks != single && tick < p.last && (p.fold == nil || !p.fold.WantsTick(tick+1))
+	if begin {
+		room = min(room, b.MaxEvents-b.Count-1)
+	}
+	n, began := r.d.Moves(r.moves[:room], begin)
+	if n == 0 {
 		return 0
 	}
-	moves := r.moves[:r.d.Moves(r.moves[:min(movesAtOnce, b.MaxEvents-b.Count)])]
-	b.Count += len(moves)
-	if r.Tables == nil {
-		for i := range moves {
-			b.Events = appendMove(b.Events, tick, &moves[i])
-		}
-		if len(moves) > 0 {
-			b.Places.AddRun(at.Offset, at.Index, len(moves), teehistorian.MoveBytes)
-		}
-	} else if len(moves) > 0 {
+	moves := r.moves[:n]
+	if began {
+		n++
+		tick++
+	}
+	entry := startOf(tick)
+	if began && p.ticks == whole {
+		r.addTick(b, at, entry)
+		at.Index = decoders.Room
+	} else if began {
+		r.Skip(1)
+		at.Index = decoders.Room
+	}
+	switch {
+	case p.moves == passed:
+		r.Skip(len(moves))
+		return n
+	case r.Tables == nil:
+		b.Events = appendMoves(b.Events, entry, moves)
+		b.Places.AddRun(at.Offset, at.Index, len(moves), teehistorian.MoveBytes)
+	default:
 		addMoveRows(r.Tables, at, tick, moves)
 	}
-	return len(moves)
+	b.Count += len(moves)
+	return n
+}
+
+// addTick appends the implicit tick that Moves has begun.
+func (r *reader) addTick(b *codec.Batch, at decoders.Position, entry start) {
+	if r.Tables == nil {
+		b.Events = appendImplicit(b.Events, entry)
+		b.Count++
+		if !b.Places.AddNear(at.Offset, at.Index) {
+			b.Place(at)
+		}
+		return
+	}
+	ev := &r.Event
+	ev.AtTick, ev.Kind, ev.Warnings = r.d.Tick(), teehistorian.KindTick, ev.Warnings[:0]
+	ev.Tick.Skipped, ev.Tick.Implicit = 0, true
+	r.Put(b, at, ev)
+}
+
+// addInputs decodes the next changes of inputs, appends them, and returns how many there are.
+func (r *reader) addInputs(b *codec.Batch, p *plan) (n int) {
+	ev := &r.Event
+	for ; !b.Full(); n++ {
+		at := r.d.Position()
+		if !r.d.Input(ev) {
+			break
+		}
+		if p.apply {
+			p.fold.Apply(ev)
+		}
+		if r.Tables != nil {
+			r.Put(b, at, ev)
+			continue
+		}
+		b.Count++
+		b.Events = appendChange(b.Events, startOf(ev.AtTick), ev)
+		if !b.Places.AddNear(at.Offset, at.Index) {
+			b.Place(at)
+		}
+	}
+	return n
 }
 
 // addMoveRows appends moves to their table. at is the position of the first move.
@@ -71,83 +176,119 @@ func addMoveRows(s *table.Set, at decoders.Position, tick int32, moves []teehist
 	}
 }
 
-// moveBytes is room for any player_diff as an entry of a list, which has 40 bytes at most: one check of the slice's capacity
-// covers it.
-const moveBytes = 64
+// appendHot appends an event with nothing but its fields to the batch if it is of one of the kinds of which there are many and usual,
+// and reports whether it was.
+func (r *reader) appendHot(b *codec.Batch, ev *teehistorian.Event) bool {
+	switch ev.Kind {
+	case teehistorian.KindPlayerDiff:
+		m, to := &ev.PlayerDiff, r.moves[:1]
+		if uint32(m.ClientId)|zigzag(m.Dx)|zigzag(m.Dy) >= 0x80 {
+			return false
+		}
+		to[0].ClientId, to[0].Dx, to[0].Dy, to[0].X, to[0].Y = m.ClientId, m.Dx, m.Dy, m.X, m.Y // as a whole it would stall
+		b.Events = appendMoves(b.Events, startOf(ev.AtTick), to)
+	case teehistorian.KindInputDiff:
+		if m := &ev.InputDiff; uint32(m.ClientId) >= 0x80 || !m.HasInput {
+			return false
+		}
+		b.Events = appendChange(b.Events, startOf(ev.AtTick), ev)
+	case teehistorian.KindTick:
+		if ev.Tick.Skipped != 0 || !ev.Tick.Implicit {
+			return false
+		}
+		b.Events = appendImplicit(b.Events, startOf(ev.AtTick))
+	default:
+		return false
+	}
+	return true
+}
 
-// The tags of the messages in a player_diff: those of Event, then those of PlayerDiff; then those of a tick.
+// start is how an entry of the list of events begins: its tag, room for its length, and its tick.
+type start struct {
+	bytes uint64
+	n     int // of the bytes that count
+}
+
+// startOf returns the start of the events of a tick, which must not be negative.
+func startOf(tick int32) start {
+	const field = codec.EventListField | (1<<3)<<16
+	if tick == 0 {
+		return start{codec.EventListField, 2}
+	}
+	s, v := start{field, 3}, uint64(tick)
+	for ; v >= 0x80; v >>= 7 {
+		s.bytes |= (v&0x7f | 0x80) << (s.n * 8 & 63)
+		s.n++
+	}
+	s.bytes |= v << (s.n * 8 & 63)
+	s.n++
+	return s
+}
+
+// The tags of the messages: those of Event, then those of PlayerDiff, InputDiff and Tick. All but the lengths are varints.
 const (
-	tagAtTick     = 1<<3 | 0
 	tagPlayerDiff = 2<<3 | 2
+	tagInputDiff  = 3<<3 | 2
+	tagTick       = 4<<3 | 2
 
-	tagClientID = 1<<3 | 0
-	tagDx       = 2<<3 | 0
-	tagDy       = 3<<3 | 0
-	tagX        = 4<<3 | 0
-	tagY        = 5<<3 | 0
+	tagClientID = 1 << 3
+	tagDx       = 2 << 3
+	tagDy       = 3 << 3
+	tagX        = 4 << 3
+	tagY        = 5 << 3
 
-	tagTick     = 4<<3 | 2
-	tagSkipped  = 1<<3 | 0
-	tagImplicit = 2<<3 | 0
+	tagInput = 2<<3 | 2
+	tagDiff  = 3<<3 | 2
+
+	tagImplicit = 2 << 3
 )
 
-// appendMove appends a player_diff without warnings and with a position as an entry of the list of events. It writes the same bytes as AppendEvent
-// in a third of the time. That matters because two events of three are moves. Tick and client id must not be negative.
-func appendMove(b []byte, tick int32, m *teehistorian.PlayerDiff) []byte {
-	n := len(b)
-	b = slices.Grow(b, moveBytes)
-	buf := (*[moveBytes]byte)(b[n : n+moveBytes])
-	buf[0] = codec.EventListField
-	p := 2
-	p = putField(buf, p, tagAtTick, uint32(tick))
-	buf[p&63] = tagPlayerDiff
-	inner := p + 2
-	p = putField(buf, inner, tagClientID, uint32(m.ClientId))
-	p = putField(buf, p, tagDx, zigzag(m.Dx))
-	p = putField(buf, p, tagDy, zigzag(m.Dy))
-	p = put(buf, p, tagX, zigzag(m.X))
-	p = put(buf, p, tagY, zigzag(m.Y))
-	buf[(inner-1)&63] = byte(p - inner) // below 128, like the next length
-	buf[1] = byte(p - 2)
-	return b[:n+p]
+// appendImplicit appends an implicit tick that skips nothing as an entry of the list of events.
+func appendImplicit(b []byte, entry start) []byte {
+	const contents = tagTick | 2<<8 | tagImplicit<<16 | 1<<24
+	b = binary.LittleEndian.AppendUint64(b, entry.bytes|uint64(entry.n+2)<<8)
+	return binary.LittleEndian.AppendUint32(b[:len(b)-8+entry.n], contents)
 }
 
-// appendRecordedTick is appendMove for a tick, whose number must not be negative.
-func appendRecordedTick(b []byte, tick int32, m *teehistorian.Tick) []byte {
+// moveBytes is room for any move as an entry of a list: one check of the slice's capacity covers it.
+const moveBytes = 64
+
+// appendMoves appends moves of a tick as entries of the list of events. It writes the same bytes as AppendEvent in a third of the time.
+// That matters because two events of three are moves. The moves are small ones, as Decoder.Moves returns them: only their places take
+// more than a byte. Nothing branches on zeros, which no processor can predict.
+func appendMoves(b []byte, entry start, moves []teehistorian.PlayerDiff) []byte {
 	n := len(b)
-	b = slices.Grow(b, moveBytes)
-	buf := (*[moveBytes]byte)(b[n : n+moveBytes])
-	buf[0] = codec.EventListField
-	p := 2
-	p = putField(buf, p, tagAtTick, uint32(tick))
-	buf[p&63] = tagTick
-	inner := p + 2
-	p = inner
-	if m.Skipped != 0 {
-		buf[p&63] = tagSkipped
-		p += 1 + binary.PutUvarint(buf[(p+1)&63:], uint64(m.Skipped))
-	}
-	if m.Implicit {
-		buf[p&63], buf[(p+1)&63] = tagImplicit, 1
+	b = slices.Grow(b, len(moves)*moveBytes)
+	b = b[:cap(b)]
+	for i := range moves {
+		m := &moves[i]
+		buf := (*[moveBytes]byte)(b[n:])
+		binary.LittleEndian.PutUint64(buf[:], entry.bytes)
+		id, dx, dy := uint32(m.ClientId), zigzag(m.Dx), zigzag(m.Dy)
+		p := entry.n & 15
+		binary.LittleEndian.PutUint32(buf[p:], tagPlayerDiff|tagClientID<<16|id<<24)
 		p += 2
+		inner := p
+		p += two(id)
+		binary.LittleEndian.PutUint16(buf[p&31:], uint16(tagDx|dx<<8))
+		p += two(dx)
+		binary.LittleEndian.PutUint16(buf[p&31:], uint16(tagDy|dy<<8))
+		p += two(dy)
+		p = put(buf, p, tagX, zigzag(m.X))
+		p = put(buf, p, tagY, zigzag(m.Y))
+		buf[(inner-1)&63] = byte(p - inner) // below 128, like the next length
+		buf[1] = byte(p - 2)
+		n += p
 	}
-	buf[(inner-1)&63] = byte(p - inner)
-	buf[1] = byte(p - 2)
-	return b[:n+p]
+	return b[:n]
 }
+
+// two returns 2, or 0 for 0.
+func two(v uint32) int { return int((v|-v)>>31) << 1 }
 
 func zigzag(v int32) uint32 { return uint32(v<<1) ^ uint32(v>>31) }
 
-// putField writes a varint field at p, unless the value is zero, and returns the index of its end. The masks avoid bounds
-// checks.
-func putField(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
-	if v == 0 {
-		return p
-	}
-	return put(buf, p, tag, v)
-}
-
-// put is like putField, but also writes a zero.
+// put writes a varint field at p and returns the index of its end.
 func put(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 	buf[p&63] = tag
 	p++
@@ -157,5 +298,67 @@ func put(buf *[moveBytes]byte, p int, tag byte, v uint32) int {
 		p++
 	}
 	buf[p&63] = byte(v)
+	return p + 1
+}
+
+// inputBytes is room for any change of an input as an entry of the list of events. An index of one byte needs no check.
+const inputBytes = 256
+
+// appendChange appends a change of an input, which has no warnings, as an entry of the list of events. It writes the same bytes as
+// AppendEvent.
+func appendChange(b []byte, entry start, ev *teehistorian.Event) []byte {
+	n := len(b)
+	b = slices.Grow(b, inputBytes)
+	buf := (*[inputBytes]byte)(b[n : n+inputBytes])
+	binary.LittleEndian.PutUint64(buf[:], entry.bytes)
+	m := &ev.InputDiff
+	at := uint8(entry.n)
+	p := at + 2
+	if m.ClientId != 0 {
+		buf[p], buf[p+1] = tagClientID, byte(m.ClientId)
+		p += 2
+	}
+	p = putInput(buf, p, tagInput, &m.Input)
+	p = putInput(buf, p, tagDiff, &m.Diff)
+	if p-2 >= 0x80 {
+		b = append(b, codec.EventListField, 0)
+		return protoappend.Close(AppendEvent(b, ev), n+2)
+	}
+	buf[at], buf[at+1] = tagInputDiff, p-at-2
+	buf[1] = p - 2
+	return b[:n+int(p)]
+}
+
+// putInput writes an input as a field at p and returns the index of its end.
+func putInput(buf *[inputBytes]byte, p, tag uint8, in *teehistorian.Input) uint8 {
+	at := p
+	p += 2
+	p = putSint(buf, p, 1<<3, in.Direction)
+	p = putSint(buf, p, 2<<3, in.TargetX)
+	p = putSint(buf, p, 3<<3, in.TargetY)
+	p = putSint(buf, p, 4<<3, in.Jump)
+	p = putSint(buf, p, 5<<3, in.Fire)
+	p = putSint(buf, p, 6<<3, in.Hook)
+	p = putSint(buf, p, 7<<3, in.PlayerFlags)
+	p = putSint(buf, p, 8<<3, in.WantedWeapon)
+	p = putSint(buf, p, 9<<3, in.NextWeapon)
+	p = putSint(buf, p, 10<<3, in.PrevWeapon)
+	buf[at], buf[at+1] = tag, p-at-2
+	return p
+}
+
+// putSint writes a sint32 field at p, unless the value is zero, and returns the index of its end.
+func putSint(buf *[inputBytes]byte, p, tag uint8, value int32) uint8 {
+	if value == 0 {
+		return p
+	}
+	v := zigzag(value)
+	buf[p] = tag
+	p++
+	for ; v >= 0x80; v >>= 7 {
+		buf[p] = byte(v) | 0x80
+		p++
+	}
+	buf[p] = byte(v)
 	return p + 1
 }

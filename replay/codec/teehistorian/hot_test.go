@@ -2,6 +2,7 @@ package teehistorian
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"testing"
 
@@ -15,41 +16,37 @@ import (
 	"github.com/replayd/replayd/replay/table/arrowipc"
 )
 
-// The hand-written appender must write the same bytes as the generated one.
-func TestAppendMove(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		ev := teehistorian.Event{
-			AtTick: rapid.Int32Min(0).Draw(t, "tick"),
-			Kind:   teehistorian.KindPlayerDiff,
-			PlayerDiff: teehistorian.PlayerDiff{
-				ClientId: rapid.Int32Min(0).Draw(t, "client"),
-				Dx:       rapid.Int32().Draw(t, "dx"), Dy: rapid.Int32().Draw(t, "dy"),
-				X: rapid.Int32Min(-1<<31+1).Draw(t, "x"), Y: rapid.Int32Min(-1<<31+1).Draw(t, "y"), // the lowest stands for none
-			},
-		}
-		before := []byte("before")
-		want := append(bytes.Clone(before), codec.EventListField, 0)
-		at := len(want)
-		want = protoappend.Close(AppendEvent(want, &ev), at)
-		if got := appendMove(before, ev.AtTick, &ev.PlayerDiff); !bytes.Equal(got, want) {
-			t.Fatalf("got % x\nwant % x", got, want)
-		}
-	})
+// small draws a number that takes a byte as a sint32, or any in some cases of ten.
+func small(t *rapid.T, what string, large int) int32 {
+	if rapid.IntRange(0, 9).Draw(t, "large") < large {
+		return rapid.Int32().Draw(t, what)
+	}
+	return rapid.Int32Range(-64, 63).Draw(t, what)
 }
 
-// The same of ticks.
-func TestAppendRecordedTick(t *testing.T) {
+// entry is an event as the generated appender writes it.
+func entry(ev *teehistorian.Event) []byte {
+	b := []byte{codec.EventListField, 0}
+	return protoappend.Close(AppendEvent(b, ev), len(b))
+}
+
+// TestAppendMoves: the moves of a tick are appended as the generated appender writes them.
+func TestAppendMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ev := teehistorian.Event{
-			AtTick: rapid.Int32Min(0).Draw(t, "tick"),
-			Kind:   teehistorian.KindTick,
-			Tick:   teehistorian.Tick{Skipped: rapid.Int32().Draw(t, "skipped"), Implicit: rapid.Bool().Draw(t, "implicit")},
+		ev := teehistorian.Event{AtTick: rapid.Int32Min(0).Draw(t, "tick"), Kind: teehistorian.KindPlayerDiff}
+		one, place := rapid.Int32Range(-64, 63), rapid.Int32Min(-1<<31+1) // the lowest stands for none
+		moves := make([]teehistorian.PlayerDiff, rapid.IntRange(1, 5).Draw(t, "moves"))
+		got := make([]byte, 6, rapid.IntRange(6, 600).Draw(t, "room"))
+		want := slices.Clone(got)
+		for i := range moves {
+			moves[i] = teehistorian.PlayerDiff{
+				ClientId: rapid.Int32Range(0, 127).Draw(t, "client"), Dx: one.Draw(t, "dx"), Dy: one.Draw(t, "dy"),
+				X: place.Draw(t, "x"), Y: place.Draw(t, "y"),
+			}
+			ev.PlayerDiff = moves[i]
+			want = append(want, entry(&ev)...)
 		}
-		before := []byte("before")
-		want := append(bytes.Clone(before), codec.EventListField, 0)
-		at := len(want)
-		want = protoappend.Close(AppendEvent(want, &ev), at)
-		if got := appendRecordedTick(before, ev.AtTick, &ev.Tick); !bytes.Equal(got, want) {
+		if got = appendMoves(got, startOf(ev.AtTick), moves); !bytes.Equal(got, want) {
 			t.Fatalf("got % x\nwant % x", got, want)
 		}
 	})
@@ -61,21 +58,61 @@ func TestAdd(t *testing.T) {
 		ev := teehistorian.Event{
 			AtTick:     rapid.Int32Min(-1).Draw(t, "tick"),
 			Kind:       rapid.SampledFrom([]teehistorian.Kind{teehistorian.KindTick, teehistorian.KindPlayerDiff, teehistorian.KindInputDiff}).Draw(t, "kind"),
-			HasPlayer:  rapid.Bool().Draw(t, "resolved"),
-			PlayerDiff: teehistorian.PlayerDiff{ClientId: 3, X: 7, Y: 9},
-			Tick:       teehistorian.Tick{Implicit: true},
+			HasPlayer:  rapid.IntRange(0, 9).Draw(t, "resolved") == 0,
+			PlayerDiff: teehistorian.PlayerDiff{ClientId: 3, Dx: small(t, "dx", 1), Dy: small(t, "dy", 1), X: 7, Y: 9},
+			Tick:       teehistorian.Tick{Implicit: rapid.Bool().Draw(t, "implicit"), Skipped: max(0, small(t, "skipped", 5))},
+			InputDiff: teehistorian.InputDiff{
+				HasInput: rapid.IntRange(0, 9).Draw(t, "input") > 0, HasDiff: true,
+			},
 		}
-		if rapid.Bool().Draw(t, "warned") {
+		if rapid.Bool().Draw(t, "a high id") {
+			ev.PlayerDiff.ClientId = rapid.Int32Range(0, 1023).Draw(t, "client")
+		}
+		ev.InputDiff.ClientId = ev.PlayerDiff.ClientId
+		for _, field := range inputs(&ev.InputDiff) {
+			*field = small(t, "number", 1)
+		}
+		if rapid.IntRange(0, 9).Draw(t, "warned") == 0 {
 			ev.Warnings = []teehistorian.Warning{teehistorian.WarningTrailingData}
 		}
-		want := []byte{codec.EventListField, 0}
-		want = protoappend.Close(AppendEvent(want, &ev), len(want))
 		r := &reader{Sequential: codec.NewSequential(codec.Options{}, events)}
 		var b codec.Batch
-		if r.add(&b, decoders.Position{}, &ev); b.Count != 1 || !bytes.Equal(b.Events, want) {
-			t.Fatalf("%d: got % x\nwant % x", b.Count, b.Events, want)
+		if r.add(&b, decoders.Position{}, &ev); b.Count != 1 || !bytes.Equal(b.Events, entry(&ev)) {
+			t.Fatalf("%d: got % x\nwant % x", b.Count, b.Events, entry(&ev))
 		}
 	})
+}
+
+// inputs returns the fields of a change's two inputs.
+func inputs(m *teehistorian.InputDiff) (fields []*int32) {
+	for _, in := range []*teehistorian.Input{&m.Input, &m.Diff} {
+		fields = append(fields, &in.Direction, &in.TargetX, &in.TargetY, &in.Jump, &in.Fire, &in.Hook, &in.PlayerFlags, &in.WantedWeapon,
+			&in.NextWeapon, &in.PrevWeapon)
+	}
+	return fields
+}
+
+// TestAppendChange: changes of inputs of all lengths are appended as the generated appender writes them.
+func TestAppendChange(t *testing.T) {
+	lengths := make(map[int]bool)
+	for _, tick := range []int32{0, 1, 1 << 7, 1 << 14, 1 << 21, math.MaxInt32} {
+		ev := teehistorian.Event{AtTick: tick, Kind: teehistorian.KindInputDiff}
+		ev.InputDiff.HasInput, ev.InputDiff.HasDiff = true, true
+		for _, field := range inputs(&ev.InputDiff) {
+			for _, *field = range []int32{0, -1, 64, -1 << 13, 1 << 20, math.MinInt32} {
+				want := entry(&ev)
+				lengths[len(want)] = true
+				if got := appendChange(make([]byte, 0, len(want)), startOf(tick), &ev); !bytes.Equal(got, want) {
+					t.Errorf("got % x\nwant % x", got, want)
+				}
+			}
+		}
+	}
+	for n := 10; n < 136; n++ {
+		if !lengths[n] && n != 130 { // the length of 128 bytes takes two
+			t.Errorf("no event of %d bytes", n)
+		}
+	}
 }
 
 // TestAddMoveRows: rows that are appended column by column are those that the generated appender makes one by one, between others.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -21,7 +22,8 @@ import (
 // passage is what a reader did until its end.
 type passage struct {
 	delivered int
-	places    uint32 // a checksum of the positions of what was delivered
+	events    uint32 // a checksum of what was delivered
+	places    uint32 // and of its positions
 	filtered  uint64
 	at        decoders.Position
 	tick      int32
@@ -35,7 +37,7 @@ func (p *passage) place(at ...decoders.Position) {
 	}
 }
 
-// TestMany: a reader that decodes many events at once delivers and passes over as many as one that decodes each, with the same
+// TestMany: a reader that decodes many events at once delivers and passes over the same as one that decodes each, with the same
 // positions, and ends at the same place, whatever the filter.
 func TestMany(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "teehistorian", "*", "*.teehistorian"))
@@ -48,13 +50,21 @@ func TestMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := each(t, data, nil).tick
-		for what, f := range map[string]struct{ with, without []string }{
+		facts := []string{"fact_input_stats", "fact_session", "fact_death"}
+		for what, f := range map[string]struct{ with, without, facts []string }{
+			"facts": {facts: facts}, "facts without inputs": {facts: facts[1:]}, "only facts": {with: facts}, "facts, no ticks": {facts: facts, without: []string{"tick"}},
 			"all": {}, "moves": {with: []string{"player_diff"}}, "inputs": {with: []string{"input_diff"}}, "ticks": {with: []string{"tick"}},
 			"messages": {with: []string{"message"}}, "no moves": {without: []string{"player_diff"}},
 			"no inputs": {without: []string{"input_diff"}}, "neither": {without: []string{"player_diff", "input_diff"}},
 		} {
-			for _, ticks := range [][2]int32{{-1, last + 1}, {0, last / 2}, {last / 3, last / 2}, {last / 2, last / 2}} {
-				include := []*replaydv1.EventFilter{{Kinds: f.with, Ticks: &replaydv1.TickRange{Min: &ticks[0], Max: &ticks[1]}}}
+			for _, ticks := range [][2]int32{{-1}, {0, last / 2}, {last / 3, last / 2}, {last / 2, last / 2}} {
+				include := []*replaydv1.EventFilter{{Kinds: f.with}}
+				if ticks[0] >= 0 {
+					include[0].Ticks = &replaydv1.TickRange{Min: &ticks[0], Max: &ticks[1]}
+				}
+				if f.facts != nil {
+					include = append(include, &replaydv1.EventFilter{Kinds: f.facts, Ticks: include[0].GetTicks()})
+				}
 				var exclude []*replaydv1.EventFilter
 				if f.without != nil {
 					exclude = append(exclude, &replaydv1.EventFilter{Kinds: f.without})
@@ -75,9 +85,13 @@ func TestMany(t *testing.T) {
 func many(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 	t.Helper()
 	r := codectest.Open(t, Codec, data, codec.Options{Filter: f})
-	for {
-		b := codec.Batch{MaxEvents: 300, MaxBytes: 1 << 20}
+	for n := 1; ; n++ {
+		b := codec.Batch{MaxEvents: 1 + n*n%300, MaxBytes: 1 << 20}
 		err := r.Fill(&b)
+		if b.Count > b.MaxEvents {
+			t.Fatalf("%d events in a batch of %d", b.Count, b.MaxEvents)
+		}
+		p.events = crc32.Update(p.events, crc32.IEEETable, b.Events)
 		p.delivered += b.Count
 		p.place(codectest.Places(t, &b)...)
 		if err != nil && !errors.Is(err, codec.ErrYield) {
@@ -91,10 +105,22 @@ func many(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 	t.Helper()
 	d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
-	if _, err := d.Header(); err != nil {
+	h, err := d.Header()
+	if err != nil {
 		t.Fatal(err)
 	}
-	var ev teehistorian.Event
+	var ev, fact teehistorian.Event
+	take := func(at decoders.Position, ev *teehistorian.Event) {
+		if e := properties.Event(uint8(ev.Kind), ev.AtTick, ev); f != nil && !f.Match(&e) {
+			p.filtered++
+			return
+		}
+		p.delivered++
+		p.place(at)
+		teehistorian.Redact(ev, 0)
+		p.events = crc32.Update(p.events, crc32.IEEETable, entry(ev))
+	}
+	fold := conclude.New(h, conclude.Options{Inputs: f.Kind(uint8(teehistorian.KindFactInputStats))})
 	for {
 		at := d.Position()
 		err := d.Next(&ev)
@@ -102,11 +128,11 @@ func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 		if err != nil {
 			return p
 		}
-		if e := properties.Event(uint8(ev.Kind), ev.AtTick, &ev); f == nil || f.Match(&e) {
-			p.delivered++
-			p.place(at)
-		} else {
-			p.filtered++
+		fold.Apply(&ev)
+		take(at, &ev)
+		for f.Facts() && fold.Next(&fact) {
+			at.Index++
+			take(at, &fact)
 		}
 		if f != nil && d.Tick() > f.MaxTick() {
 			return p

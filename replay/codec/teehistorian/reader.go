@@ -149,25 +149,25 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	unmarked := !b.KeepMarks // only the filter looks at an event
-	inputs, samples, last := r.wantsInputs(), r.Sampling(), r.Filter.MaxTick()
-	fold := r.facts.concluding()
+	samples, plan := r.Sampling(), r.plan(b)
+	fold := plan.fold
 	held := r.Waiting()
 	var asked filter.Event
 	for left := work; left > 0; left-- {
 		if b.Full() {
 			return nil
 		}
-		at, ev := r.d.Position(), &r.Event
-		over := r.d.Tick() > last
-		// Moves and inputs follow a tick, and more inputs follow messages.
-		follow := ev.Kind == teehistorian.KindTick || !inputs && ev.Kind != teehistorian.KindPlayerDiff
+		ev := &r.Event
+		over := r.d.Tick() > plan.last
 		waiting := held || samples && r.Waiting() || fold != nil && fold.Pending()
-		if follow && !over && !waiting { // far moves, which facts follow from, are none of many
-			if n := r.many(b, unmarked); n > 0 {
+		// Where moves are examined, no inputs are between them.
+		if (plan.moves != single || plan.inputs != single && ev.Kind != teehistorian.KindPlayerDiff) && !over && !waiting {
+			if n := r.many(b, &plan, left); n > 0 { // far moves, which facts follow from, are none of many
 				left -= n
 				continue
 			}
 		}
+		at := r.d.Position()
 		var err error
 		switch {
 		case waiting || samples:
@@ -214,29 +214,15 @@ func (r *reader) sample(tick int32, id int, ev *teehistorian.Event) bool {
 	return true
 }
 
-// wantsInputs reports whether changes of inputs must be decoded as events.
-func (r *reader) wantsInputs() bool {
-	return r.Filter.Kind(uint8(teehistorian.KindInputDiff)) || r.facts != nil && r.facts.options.Inputs
-}
-
 // add appends an event to the batch. at is needed only for a table.
 func (r *reader) add(b *codec.Batch, at decoders.Position, ev *teehistorian.Event) {
 	if r.ResolvePlayers {
 		property := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
 		r.resolve(ev, &property)
 	}
-	if r.Tables == nil && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer {
-		switch ev.Kind {
-		case teehistorian.KindPlayerDiff:
-			b.Events = appendMove(b.Events, ev.AtTick, &ev.PlayerDiff)
-			b.Count++
-			return
-		case teehistorian.KindTick:
-			b.Events = appendRecordedTick(b.Events, ev.AtTick, &ev.Tick)
-			b.Count++
-			return
-		default:
-		}
+	if r.Tables == nil && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer && r.appendHot(b, ev) {
+		b.Count++
+		return
 	}
 	r.write(b, at, ev)
 }

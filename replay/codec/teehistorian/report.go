@@ -84,7 +84,11 @@ func (s *standing) read(d *teehistorian.Decoder, o *codec.ReportOptions) (passed
 	var moves [movesAtOnce]teehistorian.PlayerDiff
 	for n := 1; ; n++ {
 		if ev.Kind == teehistorian.KindTick || ev.Kind == teehistorian.KindPlayerDiff || ev.Kind == teehistorian.KindMessage {
-			for d.Moves(moves[:]) > 0 || d.SkipInputs() > 0 {
+			for {
+				moved, _ := d.Moves(moves[:], false)
+				if moved == 0 && d.SkipInputs() == 0 {
+					break
+				}
 				n++
 			}
 		}
