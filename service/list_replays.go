@@ -35,6 +35,9 @@ func (s *Server) ListReplays(
 	if query.Filter, err = filterOf(req.GetFilter()); err != nil {
 		return nil, err
 	}
+	if query.Order, err = orderOf(req.GetOrder()); err != nil {
+		return nil, err
+	}
 	view, err := viewOf(req.GetView(), replaydv1.ReplayView_REPLAY_VIEW_BASIC)
 	if err != nil {
 		return nil, err
@@ -57,8 +60,12 @@ func (s *Server) ListReplays(
 		}
 		resp.Replays = append(resp.Replays, r) // even if it is damaged, too large or just removed
 	}
-	if req.GetFilter() != nil {
+	if req.GetFilter() != nil || query.Order != index.ByName {
 		resp.Coverage = &replaydv1.SearchCoverage{TotalFiles: int64(page.Total), SearchedFiles: int64(page.Searched)}
+	}
+	if query.Order != index.ByName {
+		matching := int64(page.Matching)
+		resp.Coverage.MatchingFiles = &matching
 	}
 	return resp, nil
 }
@@ -81,6 +88,15 @@ func pageSize(asked int32) (int, error) {
 	return min(int(asked), maxPage), nil
 }
 
+// orderOf returns the order that a request names.
+func orderOf(asked replaydv1.ReplayOrder) (index.Order, error) {
+	order, known := describe.Orders.From[asked]
+	if !known {
+		return 0, fault.BadRequest("order", "is unknown")
+	}
+	return order, nil
+}
+
 // formatsOf returns the formats that a request names.
 func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
 	var known []decoders.Format
@@ -96,8 +112,8 @@ func formatsOf(asked []replaydv1.Format) ([]decoders.Format, error) {
 
 // filterOf returns a request's conditions on replays.
 func filterOf(asked *replaydv1.ReplayFilter) (f index.Filter, err error) {
-	f = index.Filter{Map: asked.GetMapName(), Server: asked.GetServer(), Player: asked.GetPlayerName()}
-	for field, text := range map[string]string{"map_name": f.Map, "server": f.Server, "player_name": f.Player} {
+	f = index.Filter{Map: asked.GetMapName(), Server: asked.GetServer(), Player: asked.GetPlayerName(), Text: asked.GetText()}
+	for field, text := range map[string]string{"map_name": f.Map, "server": f.Server, "player_name": f.Player, "text": f.Text} {
 		if len(text) > maxPattern {
 			return f, fault.BadRequest("filter."+field, fmt.Sprintf("is longer than %d bytes", maxPattern))
 		}

@@ -1,12 +1,14 @@
 package service_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +55,67 @@ func (d *daemon) searched(t *testing.T) {
 	}
 }
 
+// TestOrder lists replays in each order, in pages of each size, which equals sorting what a list by name describes.
+func TestOrder(t *testing.T) {
+	dir := t.TempDir()
+	at := time.Unix(1_700_000_000, 0)
+	for i := range 9 {
+		g := gameOf{number: i + 1, server: strings.Repeat("s", 1+i*7%4), start: at.Add(time.Duration(i*5%7) * time.Hour), killed: i%4 == 1}
+		write(t, filepath.Join(dir, g.file()), g.data(t))
+		age(t, filepath.Join(dir, g.file()), time.Hour)
+	}
+	d := start(t, dir)
+	d.searched(t)
+	all, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for order, value := range map[replaydv1.ReplayOrder]func(*replaydv1.Replay) int64{
+		replaydv1.ReplayOrder_REPLAY_ORDER_NEWEST:  func(r *replaydv1.Replay) int64 { return r.GetStartTime().AsTime().UnixNano() },
+		replaydv1.ReplayOrder_REPLAY_ORDER_LONGEST: func(r *replaydv1.Replay) int64 { return int64(r.GetDuration().AsDuration()) },
+		replaydv1.ReplayOrder_REPLAY_ORDER_LARGEST: (*replaydv1.Replay).GetSizeBytes,
+	} {
+		want := slices.Clone(all.GetReplays())
+		slices.SortStableFunc(want, func(a, b *replaydv1.Replay) int { return cmp.Compare(value(b), value(a)) })
+		for _, size := range []int32{1, 4, 9, 1000} {
+			var got []string
+			for token := ""; ; {
+				r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{Order: order, PageSize: size, PageToken: token})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c := r.GetCoverage(); c.GetMatchingFiles() != 9 || c.GetTotalFiles() != 9 {
+					t.Errorf("%v: coverage %v", order, c)
+				}
+				for _, replay := range r.GetReplays() {
+					got = append(got, replay.GetName())
+				}
+				if token = r.GetNextPageToken(); token == "" || len(got) > 9 {
+					break
+				}
+				if _, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageToken: token}); status.Code(err) != codes.InvalidArgument {
+					t.Errorf("a token of another order: %v", err)
+				}
+			}
+			for i, r := range want {
+				if i >= len(got) || got[i] != r.GetName() || len(got) != len(want) {
+					t.Errorf("%v, pages of %d: %q, want %v", order, size, got, want)
+					break
+				}
+			}
+		}
+	}
+	found, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{
+		Order: replaydv1.ReplayOrder_REPLAY_ORDER_NEWEST, PageSize: 2, Filter: &replaydv1.ReplayFilter{Text: "ss:"},
+	})
+	if err != nil || len(found.GetReplays()) != 2 || found.GetCoverage().GetMatchingFiles() == 9 {
+		t.Errorf("with words: %v, %v", found, err)
+	}
+	if _, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{Order: 99}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("an unknown order: %v", err)
+	}
+}
+
 // TestSearch searches replays by each condition, and with an index that another process stored, in one page and in many.
 func TestSearch(t *testing.T) {
 	dir, index := t.TempDir(), filepath.Join(t.TempDir(), "index")
@@ -85,6 +148,10 @@ func TestSearch(t *testing.T) {
 			"what is over":        {&replaydv1.ReplayFilter{States: []replaydv1.ReplayState{replaydv1.ReplayState_REPLAY_STATE_FINISHED}}, game(1, 3, 5, 2, 4)},
 			"what may go on":      {&replaydv1.ReplayFilter{States: []replaydv1.ReplayState{replaydv1.ReplayState_REPLAY_STATE_SILENT}}, game(6)},
 			"a map":               {&replaydv1.ReplayFilter{MapName: "no*"}, nil},
+			"words":               {&replaydv1.ReplayFilter{Text: "aLICE  server s1/"}, game(2, 4, 6)},
+			"a word of a name":    {&replaydv1.ReplayFilter{Text: "/s0/"}, game(1, 3, 5)},
+			"words, one nowhere":  {&replaydv1.ReplayFilter{Text: "alice mallory"}, nil},
+			"words, no pattern":   {&replaydv1.ReplayFilter{Text: "al*"}, nil},
 			"a player and server": {&replaydv1.ReplayFilter{PlayerName: "a?ice", Server: "*0:8303"}, game(1, 3, 5)},
 		} {
 			for _, size := range []int32{1, 4, 1000} {
@@ -211,9 +278,10 @@ func TestDemosOver(t *testing.T) {
 func TestLineups(t *testing.T) {
 	dir, kept := t.TempDir(), filepath.Join(t.TempDir(), "index")
 	copyIn(t, dir, samples("sc2replay", "battle.SC2Replay"))
+	write(t, filepath.Join(dir, "game.teehistorian"), gameOf{number: 1, server: "ctf", start: time.Unix(1_700_000_000, 0)}.data(t))
 	data := read(t, samples("dem", "dota.dem"))
 	want := map[string]string{
-		"battle.SC2Replay": "Alice (Terran) vs Bob (Zerg), Alice won", "live.dem": "somebody (npc_dota_hero_axe) vs another (npc_dota_hero_lina), somebody won",
+		"battle.SC2Replay": "Alice (Terran) vs Bob (Zerg), Alice won", "game.teehistorian": "alice, bob, carol, Carol der Große", "live.dem": "somebody (npc_dota_hero_axe) vs another (npc_dota_hero_lina), somebody won",
 	}
 	lineups := func(d *daemon) map[string]string {
 		r, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{})

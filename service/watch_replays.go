@@ -37,7 +37,10 @@ func (s *Server) WatchReplays(
 	if err != nil {
 		return err
 	}
-	w := watching{index: s.index, drain: s.drain, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat, send: timed(ctx, out.Send)}
+	w := watching{
+		index: s.index, drain: s.drain, dir: req.GetDirectory(), formats: formats, heartbeat: heartbeat,
+		changesOnly: req.GetChangesOnly(), send: timed(ctx, out.Send),
+	}
 	return w.run(ctx)
 }
 
@@ -48,7 +51,9 @@ type watching struct {
 	dir       string
 	formats   []decoders.Format
 	heartbeat time.Duration
-	send      func(*replaydv1.WatchReplaysResponse) error
+	// changesOnly leaves the replays out that exist at the start.
+	changesOnly bool
+	send        func(*replaydv1.WatchReplaysResponse) error
 }
 
 func (w *watching) run(ctx context.Context) error {
@@ -111,6 +116,12 @@ func isShown(shown *index.Entry, c index.Change) bool {
 func (w *watching) first(ctx context.Context) (shown map[string]*index.Entry, err error) {
 	q := index.Query{Scope: scope.Of(ctx), Dir: w.dir, Formats: scope.Formats(ctx, w.formats)}
 	shown = map[string]*index.Entry{}
+	if w.changesOnly {
+		if err := w.index.CheckDirectory(ctx, w.dir, q.Scope); err != nil {
+			return nil, directoryError{err}
+		}
+		return shown, w.send(&replaydv1.WatchReplaysResponse{InitialDone: true})
+	}
 	for token := ""; ; {
 		page, err := w.index.List(ctx, q, token, maxChanges)
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
@@ -28,6 +30,49 @@ type watcher struct {
 
 func (w *watcher) Context() context.Context                            { return w.ctx }
 func (w *watcher) Send(response *replaydv1.WatchReplaysResponse) error { return w.each(response) }
+
+// TestWatchChangesOnly watches without the replays that exist at the start: the first list is empty, and what comes later is told.
+func TestWatchChangesOnly(t *testing.T) {
+	dir := t.TempDir()
+	game := func(number int) {
+		write(t, filepath.Join(dir, gameOf{number: number}.file()), gameOf{number: number}.data(t))
+	}
+	game(1)
+	d := start(t, dir)
+	d.searched(t)
+	stream, err := d.client.WatchReplays(timeout(t), &replaydv1.WatchReplaysRequest{ChangesOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err := stream.Recv(); err != nil || !first.GetInitialDone() || len(first.GetChanges()) > 0 {
+		t.Fatalf("the first response is %v, %v", first, err)
+	}
+	game(2)
+	for {
+		r, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range r.GetChanges() {
+			if base := filepath.Base(c.GetReplay().GetName()); base != (gameOf{number: 2}).file() {
+				t.Fatalf("a change of %s: %v", base, c.GetKind())
+			}
+			return
+		}
+	}
+}
+
+// TestWatchChangesOnlyOfNothing watches a directory that does not exist.
+func TestWatchChangesOnlyOfNothing(t *testing.T) {
+	d := start(t, t.TempDir())
+	stream, err := d.client.WatchReplays(timeout(t), &replaydv1.WatchReplaysRequest{ChangesOnly: true, Directory: alias + "/none"})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.NotFound {
+		t.Errorf("%v, want NOT_FOUND", err)
+	}
+}
 
 // TestWatchGrownWhileListed adds a replay and lets it grow between two pages of the first list. The second page has it at its
 // new size. It is not sent again as added, with the size that it had at first.

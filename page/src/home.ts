@@ -1,24 +1,48 @@
-// The list of replays.
+// The list of replays. The daemon searches, sorts and pages it.
 
-import type { Replay } from "@replayd/client";
-import { Format, ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import { Format, type Replay, ReplayOrder, ReplayState } from "@replayd/client";
 import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
-import { baseOf, fill, h, icon, pathOf, sizeText, timeText } from "./dom.js";
+import { baseOf, fill, h, icon, pathOf, sizeText, timeText, update } from "./dom.js";
 import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
-import { client, sleep, token, wantsToken } from "./net.js";
-import { Search } from "./search.js";
+import { ask, changes, listReplays, sleep, token, wantsToken } from "./net.js";
 import { askToken } from "./token.js";
 
-const formatNames: Partial<Record<Format, [short: string, long: string]>> = {
-  [Format.TEEHISTORIAN]: ["ddnet", "DDNet games"], [Format.DATAFILE]: ["map", "Maps"],
-  [Format.DEM]: ["demo", "Source 2 demos"], [Format.SC2REPLAY]: ["sc2", "StarCraft II replays"],
-};
+/** What a viewer chooses among, by the values in the address, with titles. The first one is not in the address. */
+const formats = {
+  "": ["Everything", []], ddnet: ["DDNet games", [Format.TEEHISTORIAN]], map: ["Maps", [Format.DATAFILE]], demo: ["Source 2 demos", [Format.DEM]],
+  sc2: ["StarCraft II replays", [Format.SC2REPLAY]],
+} satisfies Choices<Format[]>;
+const states = {
+  "": ["Any state", []], live: ["Live", [ReplayState.GROWING]], silent: ["Silent", [ReplayState.SILENT]], finished: ["Finished", [ReplayState.FINISHED]],
+  broken: ["Broken off", [ReplayState.ABANDONED]],
+} satisfies Choices<ReplayState[]>;
+const orders = {
+  "": ["Newest first", ReplayOrder.NEWEST], name: ["By name", ReplayOrder.UNSPECIFIED], longest: ["Longest first", ReplayOrder.LONGEST], largest: ["Largest first", ReplayOrder.LARGEST],
+} satisfies Choices<ReplayOrder>;
+type Choices<T> = Record<string, [title: string, value: T]>;
+
+/** The parameters of the address of the list. */
+export const homeParameters = ["q", "format", "state", "sort"];
 
 /** The number of replays that are shown before the first click on "More". */
 const page = 100;
 
-/** The replays. They are kept while a replay is shown, so that the list is there at once when the viewer comes back. */
-const replays = new Map<string, Replay>();
+/** How many live games are shown, and how long to wait for further changes before the list is asked for again, in milliseconds. */
+const mostLive = 12;
+const settle = 500;
+
+/** What is listed. It is kept while a replay is shown, so that the list is there at once when the viewer comes back. */
+interface Listed {
+  address: string;
+  live: Replay[];
+  rest: Replay[];
+  more: boolean;
+  /** How many there are; undefined for a list by name. */
+  matching: number | undefined;
+  /** How many files are not known well enough to be found. */
+  unsearched: number;
+}
+let listed: Listed | undefined;
 
 /** What the browser keeps of a view of the list in its history: how many replays are shown, and how far down the view is. */
 interface Kept {
@@ -31,22 +55,28 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   document.title = "replayd";
   const asked = new URL(location.href).searchParams;
   const kept = (history.state ?? {}) as Kept;
-  const [named] = Object.entries(formatNames).find(([, [short]]) => short === asked.get("format")) ?? [];
-  let format: Format | undefined = named === undefined ? undefined : Number(named);
+  const chosen = { format: asked.get("format") ?? "", state: asked.get("state") ?? "", sort: asked.get("sort") ?? "" };
   let limit = kept.limit ?? page;
-  let whole = false;
   /** How far down the view is to be as soon as the list is that long. */
   let y = kept.y ?? 0;
 
+  const again = () => { limit = page; changed(); draw(); void load(); };
+  let typed: ReturnType<typeof setTimeout> | undefined;
   const search = h("input", {
-    type: "search", placeholder: "Search maps, players and files", "aria-label": "Search", autocomplete: "off", spellcheck: false, value: asked.get("q") ?? "",
-    oninput: () => { limit = page; changed(); found.ask(search.value); draw(); },
+    type: "search", placeholder: "Search maps, players and files", "aria-label": "Search", autocomplete: "off", spellcheck: false, maxLength: 64, value: asked.get("q") ?? "",
+    oninput: () => { clearTimeout(typed); typed = setTimeout(() => signal.aborted || again(), 200); },
   });
-  const formats = h("div", { class: "formats", role: "group", "aria-label": "Formats" });
+  const select = (name: "state" | "sort", title: string, choices: Choices<unknown>) => {
+    const element: HTMLSelectElement = h("select", { "aria-label": title, onchange: () => { chosen[name] = element.value; again(); } },
+      ...Object.entries(choices).map(([value, [text]]) => h("option", { value, selected: value === chosen[name] }, text)));
+    return element;
+  };
+  const buttons = h("div", { class: "formats", role: "group", "aria-label": "Formats" }, ...Object.entries(formats).map(([value, [title]]) =>
+    h("button", { type: "button", value, onclick: () => { chosen.format = value; again(); } }, title)));
   const live = h("div", { class: "cards" });
   const list = h("ul", { class: "replays" });
   const status = h("p", { class: "quiet", role: "status" }, "Looking …");
-  const more = h("button", { type: "button", class: "more", hidden: true, onclick: () => { limit += page * 5; changed(); draw(); } }, "More");
+  const more = h("button", { type: "button", class: "more", hidden: true, onclick: () => { limit += page * 5; changed(); void load(); } }, "More");
   const mine = h("ul", { class: "replays" });
   const mineSection = h("section", { hidden: true, "aria-labelledby": "mine" }, h("h2", { id: "mine" }, "Your files"), mine);
   const liveSection = h("section", { class: "live", hidden: true, "aria-labelledby": "live" }, h("h2", { id: "live" }, "Live now"), live);
@@ -62,70 +92,101 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
       token.get() !== "" && h("button", { type: "button", class: "open", onclick: () => token.forget() }, "Sign out")),
     h("main", { class: "home" },
       h("h1", { class: "hidden" }, "Replays"), mineSection, liveSection,
-      h("section", { "aria-label": "All replays" }, h("div", { class: "bar" }, formats, status), list, more)));
+      h("section", { "aria-label": "All replays" },
+        h("div", { class: "bar" }, buttons, h("div", { class: "choices" }, status, select("state", "State", states), select("sort", "Order", orders))), list, more)));
 
-  /** Records the view in the address and in the browser's history, so that back, reload and a link lead to it. */
-  const changed = () => {
+  /** The address of what is searched for. */
+  const address = () => {
     const url = new URL(location.origin);
-    if (search.value) url.searchParams.set("q", search.value);
-    const [short] = (format !== undefined && formatNames[format]) || [];
-    if (short) url.searchParams.set("format", short);
-    history.replaceState({ limit, y: scrollY } satisfies Kept, "", url);
+    for (const [name, value] of Object.entries({ q: search.value, ...chosen })) if (value) url.searchParams.set(name, value);
+    return url.href;
   };
+  /** Records the view in the address and in the browser's history, so that back, reload and a link lead to it. */
+  const changed = () => history.replaceState({ limit, y: scrollY } satisfies Kept, "", address());
   const draw = () => {
-    const matching = [...replays.values()].filter((replay) => (format === undefined || replay.format === format) && found.has(replay));
-    const growing = matching.filter(({ state }) => state === ReplayState.GROWING).sort((a, b) => when(b) - when(a));
-    liveSection.hidden = growing.length === 0;
-    fill(live, ...growing.slice(0, 12).map(card));
-    const rest = matching.filter(({ state }) => state !== ReplayState.GROWING).sort((a, b) => when(b) - when(a) || (a.name < b.name ? -1 : 1));
-    fill(list, ...rest.slice(0, limit).map(row));
-    more.hidden = rest.length <= limit;
-    if (whole) status.textContent = replays.size === 0 ? "Nothing is there yet. Drop a file here, or start replayd with --root." : `${matching.length} of ${replays.size}`;
-    const present = [...new Set([...replays.values()].map((replay) => replay.format))].sort((a, b) => a - b);
-    fill(formats, ...[undefined, ...present].map((one) => {
-      const button = h("button", {
-        type: "button", "aria-pressed": String(one === format),
-        onclick: () => { format = one; limit = page; changed(); draw(); (formats.querySelector("[aria-pressed=true]") as HTMLElement)?.focus(); },
-      }, one === undefined ? "Everything" : (formatNames[one]?.[1] ?? "Other"));
-      return button;
-    }));
+    for (const button of buttons.children as Iterable<Element> & HTMLCollectionOf<HTMLButtonElement>) button.setAttribute("aria-pressed", String(button.value === chosen.format));
+    if (listed?.address !== address()) return;
+    const { matching, unsearched, rest } = listed;
+    liveSection.hidden = listed.live.length === 0;
+    update(live, ...listed.live.map(card));
+    update(list, ...rest.map(row));
+    more.hidden = !listed.more;
+    const count = matching ?? rest.length + listed.live.length;
+    const nothing = search.value || chosen.format || chosen.state ? "Nothing like that is there." : "Nothing is there yet. Drop a file here, or start replayd with --root.";
+    status.textContent = [count > 0 ? `${count}${matching === undefined && listed.more ? " and more" : ""}` : unsearched === 0 && nothing,
+      unsearched > 0 && `${unsearched} not looked at yet`].filter(Boolean).join(", ");
     if (y > 0 && document.documentElement.scrollHeight >= y + innerHeight) {
       scrollTo(0, y);
       y = 0;
     }
   };
 
-  let due = false;
-  const drawSoon = () => {
-    if (due) return;
-    due = true;
-    setTimeout(() => { due = false; if (!signal.aborted) draw(); }, 120);
+  let loading = new AbortController();
+  /** Asks the daemon for what is to be shown. */
+  const load = async () => {
+    loading.abort();
+    loading = new AbortController();
+    const own = AbortSignal.any([signal, loading.signal]);
+    const away = () => (status.textContent = "The daemon is away. Waiting for it …");
+    const pick = <T>(choices: Choices<T>, value: string) => (choices[value] ?? choices[""]!)[1];
+    const wanted = pick<ReplayState[]>(states, chosen.state);
+    const query = { formats: pick<Format[]>(formats, chosen.format), order: pick<ReplayOrder>(orders, chosen.sort) };
+    const get = (states: ReplayState[], pageSize: number, pageToken = "") => ask(() =>
+      listReplays({ ...query, filter: { text: search.value, states }, pageSize, pageToken }, own), own, away);
+    const going = [ReplayState.GROWING];
+    const others = Object.values(ReplayState).filter((state): state is ReplayState => typeof state === "number" && state !== ReplayState.GROWING);
+    try {
+      const now: Listed = { address: address(), live: [], rest: [], more: false, matching: undefined, unsearched: 0 };
+      const only = wanted.length > 0; // then there is one list
+      const ahead = only ? undefined : await get(going, mostLive);
+      now.live = ahead?.replays ?? [];
+      for (let next = ""; now.rest.length < limit;) {
+        const { replays, nextPageToken, coverage } = await get(only ? wanted : others, Math.min(limit - now.rest.length, 1000), next);
+        now.rest.push(...replays);
+        if (coverage?.matchingFiles !== undefined) now.matching = Number(coverage.matchingFiles + (ahead?.coverage?.matchingFiles ?? 0n));
+        if (coverage) now.unsearched = Number(coverage.totalFiles - coverage.searchedFiles);
+        now.more = nextPageToken !== "";
+        next = nextPageToken;
+        if (!next) break;
+      }
+      if (own.aborted) return;
+      listed = now;
+      draw();
+      if (now.unsearched > 0) loadLater();
+    } catch (error) {
+      if (own.aborted) return;
+      if (wantsToken(error)) return void askToken(app);
+      status.textContent = error instanceof Error ? error.message : String(error);
+    }
   };
-  const found = new Search(signal, drawSoon);
+  let soon: ReturnType<typeof setTimeout> | undefined;
+  const loadSoon = () => {
+    patience = 1000;
+    soon ??= setTimeout(() => { soon = undefined; if (!signal.aborted) void load(); }, settle);
+  };
+  /** Asks again for what the daemon is still looking at, more and more rarely. */
+  let later: ReturnType<typeof setTimeout> | undefined;
+  let patience = 1000;
+  const loadLater = () => {
+    clearTimeout(later);
+    later = setTimeout(() => signal.aborted || void load(), patience);
+    patience = Math.min(patience * 1.5, 30_000);
+  };
 
   const watch = async () => {
     while (!signal.aborted) {
-      let settled: ReturnType<typeof setTimeout> | undefined;
       try {
-        const before = new Set(replays.keys());
-        settled = setTimeout(() => { // by now the initial list has arrived
-          whole = true;
-          for (const name of before) replays.delete(name);
-          drawSoon();
-        }, 700);
-        for await (const { kind, replay } of client.watch("", signal)) {
-          if (!replay) continue;
-          before.delete(replay.name);
-          if (kind === ChangeKind.REMOVED) replays.delete(replay.name);
-          else replays.set(replay.name, replay);
-          drawSoon();
+        for await (const { kind, replay } of changes(signal, loadSoon)) {
+          const known = replay && listed?.live.findIndex(({ name }) => name === replay.name);
+          if (kind === ChangeKind.GROWING && known !== undefined && known >= 0) {
+            listed!.live[known] = { ...listed!.live[known], ...replay };
+            draw();
+          } else if (kind !== ChangeKind.GROWING || (listed?.live.length ?? 0) < mostLive) loadSoon();
         }
       } catch (error) {
         if (signal.aborted) return;
         if (wantsToken(error)) return askToken(app);
         status.textContent = "The daemon is away. Waiting for it …";
-      } finally {
-        clearTimeout(settled); // an incomplete list must not delete anything
       }
       await sleep(600, signal);
     }
@@ -139,7 +200,6 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   };
   drawMine(openedFiles());
   filesThere().then(drawMine, () => {});
-  found.ask(search.value);
   draw();
   let scrolled: ReturnType<typeof setTimeout> | undefined;
   addEventListener("scroll", () => { // once it rests: browsers refuse to record more than some changes a second
@@ -147,23 +207,20 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     scrolled = setTimeout(() => signal.aborted || changed(), 150);
   }, { signal, passive: true });
   for (const type of ["wheel", "touchstart", "keydown"]) addEventListener(type, () => (y = 0), { signal, passive: true }); // the viewer goes elsewhere
+  void load();
   void watch();
 }
 
-function when(replay: Replay): number {
-  return Number((replay.startTime ?? replay.modifyTime)?.seconds ?? 0n);
-}
-
 function dateText(replay: Replay): string {
-  const seconds = when(replay);
+  const seconds = Number((replay.startTime ?? replay.modifyTime)?.seconds ?? 0n);
   return seconds ? new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
 }
 
 function card(replay: Replay): HTMLElement {
-  return h("a", { class: "card", href: pathOf(replay.name) },
+  return h("a", { class: "card", href: pathOf(replay.name), "data-client": replay.name },
     h("span", { class: "pill on-air" }, "LIVE"),
     h("strong", {}, replay.mapName || baseOf(replay.name)),
-    h("span", { class: "quiet" }, baseOf(replay.name)),
+    h("span", { class: "quiet" }, replay.lineup || baseOf(replay.name)),
     h("span", { class: "quiet" }, `${lengthText(replay) ? `${lengthText(replay)} · ` : ""}${sizeText(Number(replay.sizeBytes))}`));
 }
 
@@ -171,12 +228,16 @@ function lengthText(replay: Replay): string {
   return replay.duration ? timeText(Number(replay.duration.seconds)) : "";
 }
 
+/** What is said of a replay's state, where it is not finished. */
+const stateText: Partial<Record<ReplayState, string>> = { [ReplayState.GROWING]: "live", [ReplayState.SILENT]: "silent", [ReplayState.ABANDONED]: "broken off" };
+
 function row(replay: Replay): HTMLElement {
-  const [short] = formatNames[replay.format] ?? ["file"];
+  const [short] = Object.entries(formats).find(([, [, [format]]]) => format === replay.format) ?? ["file"];
   const base = baseOf(replay.name);
-  return h("li", {}, h("a", { href: pathOf(replay.name) },
+  return h("li", { "data-client": replay.name, title: replay.name }, h("a", { href: pathOf(replay.name) },
     h("span", { class: `badge ${short}` }, short),
     h("span", { class: "title" }, h("strong", {}, replay.mapName || base), h("span", { class: "path" }, replay.lineup ? `${replay.lineup} · ${replay.name}` : replay.name)),
+    h("span", { class: "state" }, stateText[replay.state]),
     h("span", { class: "length" }, lengthText(replay)),
     h("span", { class: "size" }, sizeText(Number(replay.sizeBytes))),
     h("time", {}, dateText(replay))));

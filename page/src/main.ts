@@ -3,7 +3,7 @@
 import { Code, Format, ReplaydError } from "@replayd/client";
 import { fill, h, pathOf } from "./dom.js";
 import { forgetFile, isTemporary, uploadFile } from "./file.js";
-import { home } from "./home.js";
+import { home, homeParameters } from "./home.js";
 import { mapView } from "./mapview.js";
 import { ask, client, wantsToken } from "./net.js";
 import { play } from "./player.js";
@@ -17,7 +17,7 @@ async function show(): Promise<void> {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
-  const known = location.pathname.startsWith("/replay/") ? ["tick", "player", "overlay", "bg", "time"] : ["q", "format"];
+  const known = location.pathname.startsWith("/replay/") ? ["tick", "player", "overlay", "bg", "time"] : homeParameters;
   const unknown = [...new URLSearchParams(location.search).keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) { // a misspelt one would show something else than the link says
     return failed(new Error(`“${unknown}” in the address is no parameter of this page; these are: ${known.join(", ")}.`));

@@ -1,6 +1,11 @@
 // The connection to the daemon that served the page.
 
 import { Client, Code, ReplaydError } from "@replayd/client";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type ListReplaysRequestSchema, type ListReplaysResponse } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import { ReplayService } from "@replayd/client/gen/replayd/v1/service_pb.js";
+import type { ReplayChange } from "@replayd/client/gen/replayd/v1/watch_pb.js";
+import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 
 // Without TLS a browser opens at most six connections to a daemon for all of its tabs, and each stream occupies one. So tabs
@@ -109,20 +114,54 @@ function acquire(signal?: AbortSignal): Promise<{ release: () => void; place: nu
   });
 }
 
+const transport = createConnectTransport({
+  baseUrl: location.origin,
+  useBinaryFormat: true,
+  fetch: takeTurns,
+  interceptors: [
+    (next) => (request) => {
+      for (const [name, value] of Object.entries(authorization())) request.header.set(name, value);
+      return next(request);
+    },
+  ],
+});
+
 /** The client of the daemon. */
-export const client = new Client(
-  createConnectTransport({
-    baseUrl: location.origin,
-    useBinaryFormat: true,
-    fetch: takeTurns,
-    interceptors: [
-      (next) => (request) => {
-        for (const [name, value] of Object.entries(authorization())) request.header.set(name, value);
-        return next(request);
-      },
-    ],
-  }),
-);
+export const client = new Client(transport);
+const calls = createClient(ReplayService, transport);
+
+/** One page of replays. */
+export async function listReplays(request: MessageInitShape<typeof ListReplaysRequestSchema>, signal: AbortSignal): Promise<ListReplaysResponse> {
+  try {
+    return await calls.listReplays(request, { signal });
+  } catch (thrown) {
+    throw ReplaydError.from(thrown);
+  }
+}
+
+/** After how many seconds without a sign of it the daemon is asked again for changes, which may have been lost while a computer slept. */
+const beat = 2;
+
+/** The changes of replays from now on. Calls begun once none can be missed any more. */
+export async function* changes(signal: AbortSignal, begun: () => void): AsyncGenerator<ReplayChange, void, undefined> {
+  const own = new AbortController();
+  const lost = () => own.abort();
+  let silence = setTimeout(lost, 3000 * beat);
+  try {
+    const request = { changesOnly: true, heartbeatInterval: { seconds: BigInt(beat) } };
+    for await (const { changes, initialDone } of calls.watchReplays(request, { signal: AbortSignal.any([signal, own.signal]) })) {
+      clearTimeout(silence);
+      silence = setTimeout(lost, 3000 * beat);
+      if (initialDone) begun();
+      yield* changes;
+    }
+  } catch (thrown) {
+    throw ReplaydError.from(thrown);
+  } finally {
+    clearTimeout(silence);
+    own.abort();
+  }
+}
 
 /** Whether an error means that the daemon requires a token, or a different one. */
 export function wantsToken(error: unknown): boolean {

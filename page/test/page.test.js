@@ -67,6 +67,21 @@ test("players are found, and what was searched for is there again after going ba
   await page.reload();
   await again();
 
+  await page.goto(`${daemon.url}/?q=finished`); // rows say who played and how long
+  await until(page, () => /alice.*Carol.*0:34/s.test(document.querySelector(".replays li")?.textContent));
+  await page.goto(`${daemon.url}/?state=finished&q=teehistorian/`);
+  await until(page, () => /finished\/.*mapchange|mapchange.*finished\//s.test(document.querySelector(".home")?.textContent) && !/killed/.test(document.querySelector(".home").textContent));
+  await page.$eval("input[type=search]", (input) => { input.value = ""; input.dispatchEvent(new Event("input")); });
+  await until(page, () => location.search === "?state=finished");
+  await page.select('select[aria-label="State"]', "");
+  await page.select('select[aria-label="Order"]', "largest");
+  await until(page, () => location.search === "?sort=largest" && document.querySelector(".replays li").textContent.includes("recorded.teehistorian"));
+  const count = await page.$$eval(".replays li, .card", (rows) => rows.length);
+  await says(page, "[role=status]", new RegExp(`^${count}$`));
+  await page.type("input[type=search]", "nobody at all");
+  await says(page, "[role=status]", /Nothing like that is there/);
+  await accessible(page);
+
   await page.goto(`${daemon.url}/?format=ddnet`);
   await until(page, () => document.querySelector('.formats [aria-pressed="true"]')?.textContent === "DDNet games");
   await page.setViewport({ width: 1000, height: 200 });

@@ -69,3 +69,15 @@ func Lineup(players []*replaydv1.Player) string {
 	}
 	return text
 }
+
+// maxLineupNames is how many names fill a lineup, whatever their lengths.
+const maxLineupNames = maxLineup / 2
+
+// LineupOfNames is like Lineup, for players of whom the names alone are known.
+func LineupOfNames(names []string) string {
+	players := make([]*replaydv1.Player, min(len(names), maxLineupNames))
+	for i := range players {
+		players[i] = &replaydv1.Player{Name: names[i]}
+	}
+	return Lineup(players)
+}

@@ -131,16 +131,13 @@ func AddKnown(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
 	if r.TicksPerSecond == nil && e.TicksPerSecond > 0 {
 		r.TicksPerSecond = &e.TicksPerSecond
 	}
-	length := e.Length
-	if survey := e.Survey; survey != nil && survey.Offset > 0 {
-		if r.LastTick == nil {
-			r.LastTick = &survey.LastTick
-		}
-		if length == 0 && e.TicksPerSecond > 0 {
-			length = time.Duration(float64(survey.LastTick) / e.TicksPerSecond * float64(time.Second))
-		}
+	if survey := e.Survey; survey != nil && survey.Offset > 0 && r.LastTick == nil {
+		r.LastTick = &survey.LastTick
 	}
-	if r.GetDuration() == nil && length > 0 {
+	if r.GetLineup() == "" && e.Survey != nil {
+		r.Lineup = codec.LineupOfNames(e.Survey.Names)
+	}
+	if length := e.Duration(); r.GetDuration() == nil && length > 0 {
 		r.Duration = durationpb.New(length)
 	}
 }

@@ -16,6 +16,7 @@ var (
 	Formats      = tieOf[decoders.Format, replaydv1.Format](decoders.Formats(), "FORMAT_", replaydv1.Format_value)
 	Compressions = tieOf[source.Compression, replaydv1.Compression](source.Compressions(), "COMPRESSION_", replaydv1.Compression_value)
 	States       = tieOf[index.State, replaydv1.ReplayState](index.States(), "REPLAY_STATE_", replaydv1.ReplayState_value)
+	Orders       = tieOf[index.Order, replaydv1.ReplayOrder](index.Orders(), "REPLAY_ORDER_", replaydv1.ReplayOrder_value)
 	ChangeKinds  = tieOf[index.Kind, replaydv1.ChangeKind](index.Kinds(), "CHANGE_KIND_", replaydv1.ChangeKind_value)
 	Writers      = tieOf[source.Writer, replaydv1.Writer](source.Writers(), "WRITER_", replaydv1.Writer_value)
 	Rules        = tieOf[succession.Rule, replaydv1.SuccessorRule](succession.Rules(), "SUCCESSOR_RULE_", replaydv1.SuccessorRule_value)

@@ -54,6 +54,14 @@ type Facts struct {
 	Lineup         string   // who played, by the header
 }
 
+// Duration returns the length of the replay by its header, or else by decoding. It is 0 if that is not known.
+func (e *Entry) Duration() time.Duration {
+	if s := e.Survey; e.Length == 0 && s != nil && s.Offset > 0 && e.TicksPerSecond > 0 {
+		return time.Duration(float64(s.LastTick) / e.TicksPerSecond * float64(time.Second))
+	}
+	return e.Length
+}
+
 // State is the state of a replay: whether it may still grow. The API's ReplayState has the same names.
 type State uint8
 

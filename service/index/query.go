@@ -27,12 +27,38 @@ type Query struct {
 	Formats []decoders.Format
 	// Filter holds further conditions.
 	Filter Filter
+	// Order is the order of the replays.
+	Order Order
 }
+
+// Order is an order of replays. The API's ReplayOrder has the same names, but for ByName.
+type Order uint8
+
+// The orders. Replays that are equal by the others are ordered by name.
+const (
+	ByName  Order = iota
+	Newest        // by start, or by last write where that is not known
+	Longest       // those whose length is not known come last
+	Largest       // by size of the file
+)
+
+var orderNames = [...]string{ByName: "unspecified", Newest: "newest", Longest: "longest", Largest: "largest"}
+
+// Orders returns all orders.
+func Orders() []Order { return []Order{ByName, Newest, Longest, Largest} }
+
+// String returns the order's name in the API.
+func (o Order) String() string { return orderNames[o] }
+
+// facts reports whether a query needs facts of headers.
+func (q *Query) facts() bool { return q.Filter.facts() || q.Order != ByName }
 
 // Filter holds the conditions that a replay must meet. A zero field is no condition. Texts are patterns, in which * stands for
 // any characters and ? for one. Case does not matter.
 type Filter struct {
 	Map, Server, Player string
+	// Text has words, each of which is in the replay's name, its map's, its server's, or a player's. It is no pattern.
+	Text string
 	// From and Until bound the start time of the recording, both included.
 	From, Until time.Time
 	// States are the states to find; none means all.
@@ -41,34 +67,40 @@ type Filter struct {
 
 // facts reports whether the filter needs facts of the header.
 func (f *Filter) facts() bool {
-	return f.Map != "" || f.Server != "" || f.Player != "" || !f.From.IsZero() || !f.Until.IsZero()
+	return f.Map != "" || f.Server != "" || f.Player != "" || f.Text != "" || !f.From.IsZero() || !f.Until.IsZero()
 }
 
 // Page is a part of a query's result.
 type Page struct {
-	Replays []*Entry // ordered by name
-	Next    string   // the token of the next page, empty on the last
+	Replays []*Entry
+	Next    string // the token of the next page, empty on the last
 	// Total is the number of files to search. Searched is the number of files known well enough to decide.
 	Total, Searched int
+	// Matching is the number of replays on all pages. It is counted for all orders but ByName.
+	Matching int
 }
 
 // ErrToken means that a page token is invalid, or belongs to another query.
 var ErrToken = catalog.ErrToken
 
-// List returns up to size replays, ordered by name. The token is the previous page's Next, or empty for the first page.
+// List returns up to size replays. The token is the previous page's Next, or empty for the first page.
 func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page, error) {
 	after, err := parseToken(token, &q)
 	if err != nil {
 		return Page{}, err
 	}
-	if err := x.directory(ctx, q.Dir, q.Scope); err != nil {
+	if err := x.CheckDirectory(ctx, q.Dir, q.Scope); err != nil {
 		return Page{}, err
 	}
 	if err := x.refresh(ctx, q.Dir, q.Scope); err != nil {
 		return Page{}, err
 	}
 	now := time.Now()
-	page, err := x.page(ctx, &q, after, size, now)
+	collect := x.page
+	if q.Order != ByName {
+		collect = x.ranked
+	}
+	page, err := collect(ctx, &q, after, size, now)
 	if err != nil {
 		return Page{}, err
 	}
@@ -79,16 +111,16 @@ func (x *Index) List(ctx context.Context, q Query, token string, size int) (Page
 			}
 		}
 	}
-	if q.Filter.facts() || len(q.Filter.States) > 0 {
+	if q.facts() || len(q.Filter.States) > 0 {
 		page.Total, page.Searched = x.coverage(&q)
 	}
 	return page, nil
 }
 
-// page collects the replays of a page.
+// page collects the replays of a page in the order of their names.
 func (x *Index) page(ctx context.Context, q *Query, after string, size int, now time.Time) (Page, error) {
 	var page Page
-	player := newPattern(q.Filter.Player)
+	wanted := newWanted(&q.Filter)
 	for at := after; ; {
 		entries := x.next(at, q.Dir, chunk)
 		if len(entries) == 0 {
@@ -99,12 +131,12 @@ func (x *Index) page(ctx context.Context, q *Query, after string, size int, now 
 			if !q.Scope.has(e.Name) {
 				continue
 			}
-			if !q.Filter.facts() {
+			if !q.facts() {
 				if e = x.identify(ctx, e); ctx.Err() != nil {
 					return Page{}, ctx.Err()
 				}
 			}
-			if e == nil || !x.matches(e, q, player, now) {
+			if e == nil || !x.matches(e, q, wanted, now) {
 				continue
 			}
 			if len(page.Replays) == size {
@@ -119,8 +151,8 @@ func (x *Index) page(ctx context.Context, q *Query, after string, size int, now 
 // chunk is the number of entries collected while the index is locked once.
 const chunk = 256
 
-// directory returns an error if a directory cannot be listed.
-func (x *Index) directory(ctx context.Context, name string, scope Scope) error {
+// CheckDirectory returns an error if a directory cannot be listed. No name means all roots.
+func (x *Index) CheckDirectory(ctx context.Context, name string, scope Scope) error {
 	if name == "" {
 		return nil
 	}
@@ -189,7 +221,7 @@ func (x *Index) next(after, dir string, most int) []*Entry {
 }
 
 // matches reports whether a file is a replay that matches the query.
-func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool {
+func (x *Index) matches(e *Entry, q *Query, wanted *wanted, now time.Time) bool {
 	f := &q.Filter
 	switch {
 	case e.Format == decoders.Unknown, len(q.Formats) > 0 && !slices.Contains(q.Formats, e.Format):
@@ -200,17 +232,20 @@ func (x *Index) matches(e *Entry, q *Query, player *pattern, now time.Time) bool
 		return false
 	case len(f.States) > 0 && !slices.Contains(f.States, x.StateOf(e, now)):
 		return false
-	case f.Player == "":
-		return true
 	}
-	return slices.ContainsFunc(e.Players, player.match) || e.Survey != nil && slices.ContainsFunc(e.Survey.Names, player.match)
+	return (f.Player == "" || e.hasPlayer(wanted.player.match)) && wanted.words(e)
+}
+
+// hasPlayer reports whether a player of the replay has a name that matches.
+func (e *Entry) hasPlayer(match func(string) bool) bool {
+	return slices.ContainsFunc(e.Players, match) || e.Survey != nil && slices.ContainsFunc(e.Survey.Names, match)
 }
 
 // coverage returns the number of files to search, and the number of files known well enough to decide.
 func (x *Index) coverage(q *Query) (total, searched int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	deep := q.Filter.Player != "" || len(q.Filter.States) > 0
+	deep := q.Filter.Player != "" || q.Filter.Text != "" || len(q.Filter.States) > 0
 	x.files.Scan(func(_ string, e *Entry) bool {
 		switch codec := x.Codec(e.Format); {
 		case !q.Scope.has(e.Name) || q.Dir != "" && !strings.HasPrefix(e.Name, q.Dir+"/"):
@@ -460,6 +495,46 @@ func (p *pattern) match(text string) bool {
 	return is
 }
 
+// wanted is what a query wants of texts: a pattern for a player's name, and words.
+type wanted struct {
+	player *pattern
+	each   []string
+	inName []map[string]bool // for each word, the names of players that it was looked for in
+}
+
+func newWanted(f *Filter) *wanted {
+	w := &wanted{player: newPattern(f.Player), each: strings.Fields(strings.ToLower(f.Text))}
+	for range w.each {
+		w.inName = append(w.inName, map[string]bool{})
+	}
+	return w
+}
+
+// words reports whether each word is in a text of the replay.
+func (w *wanted) words(e *Entry) bool {
+	if len(w.each) == 0 {
+		return true
+	}
+	all := strings.ToLower(strings.Join([]string{e.Name, e.MapName, e.Server}, "\n"))
+	for i, word := range w.each {
+		if strings.Contains(all, word) {
+			continue
+		}
+		known := w.inName[i]
+		if !e.hasPlayer(func(name string) bool {
+			is, ok := known[name]
+			if !ok {
+				is = strings.Contains(strings.ToLower(name), word)
+				known[name] = is
+			}
+			return is
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
 // match reports whether a text matches a pattern.
 func match(pattern, text string) bool {
 	p, t := []rune(strings.ToLower(pattern)), []rune(strings.ToLower(text))
@@ -486,12 +561,12 @@ func match(pattern, text string) bool {
 	return i == len(p)
 }
 
-// A token consists of tokenTag bytes that identify the query, and the last name of the previous page.
+// A token consists of tokenTag bytes that identify the query, and the place of the last replay of the previous page: its name, or its rank.
 const tokenTag = 6
 
 func tagOf(q *Query) []byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q %q %q %v %v %v", q.Dir, q.Formats, q.Filter.Map, q.Filter.Server,
-		q.Filter.Player, q.Filter.From.UnixNano(), q.Filter.Until.UnixNano(), q.Filter.States))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %q %q %q %q %v %v %v %v", q.Dir, q.Formats, q.Filter.Map, q.Filter.Server,
+		q.Filter.Player, q.Filter.Text, q.Order, q.Filter.From.UnixNano(), q.Filter.Until.UnixNano(), q.Filter.States))
 	return sum[:tokenTag]
 }
 

@@ -76,6 +76,8 @@ func listing(req *replaydv1.ListReplaysRequest) parameters {
 		"map":                 text(&req.Filter.MapName),
 		"server":              text(&req.Filter.Server),
 		"player":              text(&req.Filter.PlayerName),
+		"text":                text(&req.Filter.Text),
+		"order":               enum(&req.Order, replaydv1.ReplayOrder_value, "REPLAY_ORDER_"),
 		"earliest-start-time": instant(&req.Filter.EarliestStartTime),
 		"latest-start-time":   instant(&req.Filter.LatestStartTime),
 		"view":                enum(&req.View, replaydv1.ReplayView_value, "REPLAY_VIEW_"),

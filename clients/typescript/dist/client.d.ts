@@ -2,7 +2,7 @@ import { type MessageInitShape } from "@bufbuild/protobuf";
 import { type Interceptor, type Transport } from "@connectrpc/connect";
 import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
-import { type Format, type Replay, ReplayFilterSchema, type Participant, ReplayView } from "../gen/replayd/v1/replay_pb.js";
+import { type Format, type Replay, ReplayFilterSchema, type Participant, ReplayOrder, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 import type { Report } from "../gen/replayd/v1/report_pb.js";
 import { type FollowState, type SlowConsumer, type StreamEnd, type StreamEventsResponse, type StreamStart, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
@@ -88,6 +88,8 @@ export interface ListOptions {
     formats?: readonly Format[];
     /** Only replays that match this filter. */
     filter?: SearchFilter;
+    /** The order. Default: by name. */
+    order?: ReplayOrder;
     /** Which fields of each replay are set. Default: ReplayView.BASIC. */
     view?: ReplayView;
     /** How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays. */
@@ -148,7 +150,7 @@ export declare class Client {
     };
     private uploaded;
     /**
-     * Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it lists all
+     * Lists the replays below a directory, ordered by name if no order is given. It fetches further pages as needed. Without a directory it lists all
      * replays.
      */
     replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;

@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
-import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
+import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayOrder, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { ArrowCompression, DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
@@ -198,7 +198,7 @@ export class Client {
         }
     }
     /**
-     * Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it lists all
+     * Lists the replays below a directory, ordered by name if no order is given. It fetches further pages as needed. Without a directory it lists all
      * replays.
      */
     async *replays(directory = "", options = {}) {
@@ -356,7 +356,7 @@ function shortFilter(options) {
         filter.ticks = create(TickRangeSchema, { every: options.every });
     return toBinary(EventFilterSchema, filter).length > 0 ? filter : undefined;
 }
-const listOptionNames = { formats: true, filter: true, view: true, pageSize: true };
+const listOptionNames = { formats: true, filter: true, order: true, view: true, pageSize: true };
 /** The request for a list that the options describe. */
 function listRequest(directory, options) {
     checkNames("option", options, listOptionNames);
@@ -366,6 +366,7 @@ function listRequest(directory, options) {
     return create(ListReplaysRequestSchema, {
         directory,
         formats: [...formats],
+        order: options.order ?? ReplayOrder.UNSPECIFIED,
         view,
         pageSize: options.pageSize || (basic ? 1000 : 100),
         ...(filter && { filter: create(ReplayFilterSchema, filter) }),

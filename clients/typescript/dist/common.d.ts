@@ -1,7 +1,7 @@
 export { Code } from "@connectrpc/connect";
 export { type EventFilter } from "../gen/replayd/v1/filter_pb.js";
 export type { Report } from "../gen/replayd/v1/report_pb.js";
-export { Format, type Participant, type Replay, ReplayState, ReplayView } from "../gen/replayd/v1/replay_pb.js";
+export { Format, type Participant, type Replay, ReplayOrder, ReplayState, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 export { EndReason, FollowState, SlowConsumer, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
 export { Client, type Filter, type ListOptions, type SearchFilter, Stream, type StreamOptions } from "./client.js";
 export { Entity, EntityState, type FieldData, noEntity } from "./entities.js";

@@ -1,7 +1,7 @@
 // The exports that both entry points share.
 export { Code } from "@connectrpc/connect";
 export {} from "../gen/replayd/v1/filter_pb.js";
-export { Format, ReplayState, ReplayView } from "../gen/replayd/v1/replay_pb.js";
+export { Format, ReplayOrder, ReplayState, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 export { EndReason, FollowState, SlowConsumer } from "../gen/replayd/v1/stream_pb.js";
 export { Client, Stream } from "./client.js";
 export { Entity, EntityState, noEntity } from "./entities.js";

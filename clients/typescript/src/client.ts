@@ -18,6 +18,7 @@ import {
   type Replay,
   ReplayFilterSchema,
   type Participant,
+  ReplayOrder,
   ReplayView,
 } from "../gen/replayd/v1/replay_pb.js";
 import type { Report } from "../gen/replayd/v1/report_pb.js";
@@ -129,6 +130,8 @@ export interface ListOptions {
   formats?: readonly Format[];
   /** Only replays that match this filter. */
   filter?: SearchFilter;
+  /** The order. Default: by name. */
+  order?: ReplayOrder;
   /** Which fields of each replay are set. Default: ReplayView.BASIC. */
   view?: ReplayView;
   /** How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays. */
@@ -332,7 +335,7 @@ export class Client {
   }
 
   /**
-   * Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it lists all
+   * Lists the replays below a directory, ordered by name if no order is given. It fetches further pages as needed. Without a directory it lists all
    * replays.
    */
   async *replays(directory = "", options: ListOptions = {}): AsyncGenerator<Replay, void, undefined> {
@@ -505,7 +508,7 @@ function shortFilter(options: StreamOptions): EventFilter | undefined {
   return toBinary(EventFilterSchema, filter).length > 0 ? filter : undefined;
 }
 
-const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, view: true, pageSize: true };
+const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, order: true, view: true, pageSize: true };
 
 /** The request for a list that the options describe. */
 function listRequest(directory: string, options: ListOptions): ListReplaysRequest {
@@ -516,6 +519,7 @@ function listRequest(directory: string, options: ListOptions): ListReplaysReques
   return create(ListReplaysRequestSchema, {
     directory,
     formats: [...formats],
+    order: options.order ?? ReplayOrder.UNSPECIFIED,
     view,
     pageSize: options.pageSize || (basic ? 1000 : 100),
     ...(filter && { filter: create(ReplayFilterSchema, filter) }),

@@ -384,6 +384,63 @@ func (PlayerResult) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{5}
 }
 
+// An order of replays.
+type ReplayOrder int32
+
+const (
+	// By name.
+	ReplayOrder_REPLAY_ORDER_UNSPECIFIED ReplayOrder = 0
+	// Those whose recording started last first. Where that is not known, the time of the last write counts.
+	ReplayOrder_REPLAY_ORDER_NEWEST ReplayOrder = 1
+	// The longest first. Those whose length is not known come last.
+	ReplayOrder_REPLAY_ORDER_LONGEST ReplayOrder = 2
+	// The largest files first.
+	ReplayOrder_REPLAY_ORDER_LARGEST ReplayOrder = 3
+)
+
+// Enum value maps for ReplayOrder.
+var (
+	ReplayOrder_name = map[int32]string{
+		0: "REPLAY_ORDER_UNSPECIFIED",
+		1: "REPLAY_ORDER_NEWEST",
+		2: "REPLAY_ORDER_LONGEST",
+		3: "REPLAY_ORDER_LARGEST",
+	}
+	ReplayOrder_value = map[string]int32{
+		"REPLAY_ORDER_UNSPECIFIED": 0,
+		"REPLAY_ORDER_NEWEST":      1,
+		"REPLAY_ORDER_LONGEST":     2,
+		"REPLAY_ORDER_LARGEST":     3,
+	}
+)
+
+func (x ReplayOrder) Enum() *ReplayOrder {
+	p := new(ReplayOrder)
+	*p = x
+	return p
+}
+
+func (x ReplayOrder) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReplayOrder) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_v1_replay_proto_enumTypes[6].Descriptor()
+}
+
+func (ReplayOrder) Type() protoreflect.EnumType {
+	return &file_replayd_v1_replay_proto_enumTypes[6]
+}
+
+func (x ReplayOrder) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReplayOrder.Descriptor instead.
+func (ReplayOrder) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
+}
+
 // How much of a replay is described.
 type ReplayView int32
 
@@ -430,11 +487,11 @@ func (x ReplayView) String() string {
 }
 
 func (ReplayView) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_v1_replay_proto_enumTypes[6].Descriptor()
+	return file_replayd_v1_replay_proto_enumTypes[7].Descriptor()
 }
 
 func (ReplayView) Type() protoreflect.EnumType {
-	return &file_replayd_v1_replay_proto_enumTypes[6]
+	return &file_replayd_v1_replay_proto_enumTypes[7]
 }
 
 func (x ReplayView) Number() protoreflect.EnumNumber {
@@ -443,7 +500,7 @@ func (x ReplayView) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ReplayView.Descriptor instead.
 func (ReplayView) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{6}
+	return file_replayd_v1_replay_proto_rawDescGZIP(), []int{7}
 }
 
 // A replay. A field is absent when its value is not known, or cannot be known without decoding the whole file.
@@ -494,7 +551,8 @@ type Replay struct {
 	// seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
 	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
-	// characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it.
+	// characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it; for a
+	// teehistorian file that was decoded before, of everybody who took part.
 	Lineup string `protobuf:"bytes,24,opt,name=lineup,proto3" json:"lineup,omitempty"`
 	// What is uncertain about the events, as sentences for people: of a StarCraft II replay the tables that it was decoded with. Empty
 	// when nothing is, and where the header was not read.
@@ -1191,7 +1249,9 @@ type ListReplaysRequest struct {
 	Filter *ReplayFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How much of each replay is described. Unspecified means REPLAY_VIEW_BASIC, which is the only view possible with more
 	// than 100 replays a page.
-	View          ReplayView `protobuf:"varint,6,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
+	View ReplayView `protobuf:"varint,6,opt,name=view,proto3,enum=replayd.v1.ReplayView" json:"view,omitempty"`
+	// The order of the replays. With any but that by name, a replay whose header was not read yet is missing, and may appear later.
+	Order         ReplayOrder `protobuf:"varint,7,opt,name=order,proto3,enum=replayd.v1.ReplayOrder" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,6 +1328,13 @@ func (x *ListReplaysRequest) GetView() ReplayView {
 	return ReplayView_REPLAY_VIEW_UNSPECIFIED
 }
 
+func (x *ListReplaysRequest) GetOrder() ReplayOrder {
+	if x != nil {
+		return x.Order
+	}
+	return ReplayOrder_REPLAY_ORDER_UNSPECIFIED
+}
+
 // Conditions on replays. A replay matches when it meets all of them. An empty or absent field is no condition. Texts are
 // patterns in which * stands for any characters and ? for one. Upper and lower case are the same.
 type ReplayFilter struct {
@@ -1284,7 +1351,10 @@ type ReplayFilter struct {
 	// The latest start of the recording.
 	LatestStartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=latest_start_time,json=latestStartTime,proto3" json:"latest_start_time,omitempty"`
 	// The states, one of which the replay must have.
-	States        []ReplayState `protobuf:"varint,6,rep,packed,name=states,proto3,enum=replayd.v1.ReplayState" json:"states,omitempty"`
+	States []ReplayState `protobuf:"varint,6,rep,packed,name=states,proto3,enum=replayd.v1.ReplayState" json:"states,omitempty"`
+	// Words, each of which must be in the replay's name, its map's, its server's, or a player's, as in player_name. It is no pattern. At most
+	// 256 bytes.
+	Text          string `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1361,6 +1431,13 @@ func (x *ReplayFilter) GetStates() []ReplayState {
 	return nil
 }
 
+func (x *ReplayFilter) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // How many of the files could be matched against a filter.
 type SearchCoverage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1369,6 +1446,8 @@ type SearchCoverage struct {
 	// The number of files whose known facts decide whether the filter matches. The other files are missing from the
 	// response and may appear later.
 	SearchedFiles int64 `protobuf:"varint,2,opt,name=searched_files,json=searchedFiles,proto3" json:"searched_files,omitempty"`
+	// The number of replays on all pages. Absent where the replays are ordered by name.
+	MatchingFiles *int64 `protobuf:"varint,3,opt,name=matching_files,json=matchingFiles,proto3,oneof" json:"matching_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1417,14 +1496,21 @@ func (x *SearchCoverage) GetSearchedFiles() int64 {
 	return 0
 }
 
+func (x *SearchCoverage) GetMatchingFiles() int64 {
+	if x != nil && x.MatchingFiles != nil {
+		return *x.MatchingFiles
+	}
+	return 0
+}
+
 // One page of replays.
 type ListReplaysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The replays, ordered by name.
+	// The replays, in the order that was asked for.
 	Replays []*Replay `protobuf:"bytes,1,rep,name=replays,proto3" json:"replays,omitempty"`
 	// The page_token of a request for the next page. Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// How much of the files has been searched. Only present with a filter.
+	// How much of the files has been searched. Only present with a filter or an order.
 	Coverage      *SearchCoverage `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1933,7 +2019,7 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x14_reclaimed_client_id\"0\n" +
 	"\x06Finish\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12\x12\n" +
-	"\x04time\x18\x02 \x01(\x05R\x04time\"\xfa\x01\n" +
+	"\x04time\x18\x02 \x01(\x05R\x04time\"\xa9\x02\n" +
 	"\x12ListReplaysRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -1941,7 +2027,8 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\tdirectory\x18\x03 \x01(\tR\tdirectory\x12,\n" +
 	"\aformats\x18\x04 \x03(\x0e2\x12.replayd.v1.FormatR\aformats\x120\n" +
 	"\x06filter\x18\x05 \x01(\v2\x18.replayd.v1.ReplayFilterR\x06filter\x12*\n" +
-	"\x04view\x18\x06 \x01(\x0e2\x16.replayd.v1.ReplayViewR\x04view\"\xa7\x02\n" +
+	"\x04view\x18\x06 \x01(\x0e2\x16.replayd.v1.ReplayViewR\x04view\x12-\n" +
+	"\x05order\x18\a \x01(\x0e2\x17.replayd.v1.ReplayOrderR\x05order\"\xbb\x02\n" +
 	"\fReplayFilter\x12\x19\n" +
 	"\bmap_name\x18\x01 \x01(\tR\amapName\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\tR\x06server\x12\x1f\n" +
@@ -1949,11 +2036,14 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"playerName\x12J\n" +
 	"\x13earliest_start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x11earliestStartTime\x12F\n" +
 	"\x11latest_start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0flatestStartTime\x12/\n" +
-	"\x06states\x18\x06 \x03(\x0e2\x17.replayd.v1.ReplayStateR\x06states\"X\n" +
+	"\x06states\x18\x06 \x03(\x0e2\x17.replayd.v1.ReplayStateR\x06states\x12\x12\n" +
+	"\x04text\x18\a \x01(\tR\x04text\"\x97\x01\n" +
 	"\x0eSearchCoverage\x12\x1f\n" +
 	"\vtotal_files\x18\x01 \x01(\x03R\n" +
 	"totalFiles\x12%\n" +
-	"\x0esearched_files\x18\x02 \x01(\x03R\rsearchedFiles\"\xa3\x01\n" +
+	"\x0esearched_files\x18\x02 \x01(\x03R\rsearchedFiles\x12*\n" +
+	"\x0ematching_files\x18\x03 \x01(\x03H\x00R\rmatchingFiles\x88\x01\x01B\x11\n" +
+	"\x0f_matching_files\"\xa3\x01\n" +
 	"\x13ListReplaysResponse\x12,\n" +
 	"\areplays\x18\x01 \x03(\v2\x12.replayd.v1.ReplayR\areplays\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x126\n" +
@@ -2009,7 +2099,12 @@ const file_replayd_v1_replay_proto_rawDesc = "" +
 	"\x19PLAYER_RESULT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PLAYER_RESULT_WIN\x10\x01\x12\x16\n" +
 	"\x12PLAYER_RESULT_LOSS\x10\x02\x12\x15\n" +
-	"\x11PLAYER_RESULT_TIE\x10\x03*\x8d\x01\n" +
+	"\x11PLAYER_RESULT_TIE\x10\x03*x\n" +
+	"\vReplayOrder\x12\x1c\n" +
+	"\x18REPLAY_ORDER_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13REPLAY_ORDER_NEWEST\x10\x01\x12\x18\n" +
+	"\x14REPLAY_ORDER_LONGEST\x10\x02\x12\x18\n" +
+	"\x14REPLAY_ORDER_LARGEST\x10\x03*\x8d\x01\n" +
 	"\n" +
 	"ReplayView\x12\x1b\n" +
 	"\x17REPLAY_VIEW_UNSPECIFIED\x10\x00\x12\x15\n" +
@@ -2032,7 +2127,7 @@ func file_replayd_v1_replay_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_replay_proto_rawDescData
 }
 
-var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_replayd_v1_replay_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_replayd_v1_replay_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_replayd_v1_replay_proto_goTypes = []any{
 	(Format)(0),                   // 0: replayd.v1.Format
@@ -2041,67 +2136,69 @@ var file_replayd_v1_replay_proto_goTypes = []any{
 	(Origin)(0),                   // 3: replayd.v1.Origin
 	(VerticalAxis)(0),             // 4: replayd.v1.VerticalAxis
 	(PlayerResult)(0),             // 5: replayd.v1.PlayerResult
-	(ReplayView)(0),               // 6: replayd.v1.ReplayView
-	(*Replay)(nil),                // 7: replayd.v1.Replay
-	(*Coordinates)(nil),           // 8: replayd.v1.Coordinates
-	(*Player)(nil),                // 9: replayd.v1.Player
-	(*Participant)(nil),           // 10: replayd.v1.Participant
-	(*Finish)(nil),                // 11: replayd.v1.Finish
-	(*ListReplaysRequest)(nil),    // 12: replayd.v1.ListReplaysRequest
-	(*ReplayFilter)(nil),          // 13: replayd.v1.ReplayFilter
-	(*SearchCoverage)(nil),        // 14: replayd.v1.SearchCoverage
-	(*ListReplaysResponse)(nil),   // 15: replayd.v1.ListReplaysResponse
-	(*GetReplayRequest)(nil),      // 16: replayd.v1.GetReplayRequest
-	(*GetReplayResponse)(nil),     // 17: replayd.v1.GetReplayResponse
-	(*CreateReplayRequest)(nil),   // 18: replayd.v1.CreateReplayRequest
-	(*CreateReplayOptions)(nil),   // 19: replayd.v1.CreateReplayOptions
-	(*CreateReplayResponse)(nil),  // 20: replayd.v1.CreateReplayResponse
-	(*DeleteReplayRequest)(nil),   // 21: replayd.v1.DeleteReplayRequest
-	(*DeleteReplayResponse)(nil),  // 22: replayd.v1.DeleteReplayResponse
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*v1.Header)(nil),             // 25: replayd.teehistorian.v1.Header
-	(*v11.Summary)(nil),           // 26: replayd.datafile.v1.Summary
-	(*v12.Header)(nil),            // 27: replayd.dem.v1.Header
-	(*v13.Header)(nil),            // 28: replayd.sc2replay.v1.Header
+	(ReplayOrder)(0),              // 6: replayd.v1.ReplayOrder
+	(ReplayView)(0),               // 7: replayd.v1.ReplayView
+	(*Replay)(nil),                // 8: replayd.v1.Replay
+	(*Coordinates)(nil),           // 9: replayd.v1.Coordinates
+	(*Player)(nil),                // 10: replayd.v1.Player
+	(*Participant)(nil),           // 11: replayd.v1.Participant
+	(*Finish)(nil),                // 12: replayd.v1.Finish
+	(*ListReplaysRequest)(nil),    // 13: replayd.v1.ListReplaysRequest
+	(*ReplayFilter)(nil),          // 14: replayd.v1.ReplayFilter
+	(*SearchCoverage)(nil),        // 15: replayd.v1.SearchCoverage
+	(*ListReplaysResponse)(nil),   // 16: replayd.v1.ListReplaysResponse
+	(*GetReplayRequest)(nil),      // 17: replayd.v1.GetReplayRequest
+	(*GetReplayResponse)(nil),     // 18: replayd.v1.GetReplayResponse
+	(*CreateReplayRequest)(nil),   // 19: replayd.v1.CreateReplayRequest
+	(*CreateReplayOptions)(nil),   // 20: replayd.v1.CreateReplayOptions
+	(*CreateReplayResponse)(nil),  // 21: replayd.v1.CreateReplayResponse
+	(*DeleteReplayRequest)(nil),   // 22: replayd.v1.DeleteReplayRequest
+	(*DeleteReplayResponse)(nil),  // 23: replayd.v1.DeleteReplayResponse
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*v1.Header)(nil),             // 26: replayd.teehistorian.v1.Header
+	(*v11.Summary)(nil),           // 27: replayd.datafile.v1.Summary
+	(*v12.Header)(nil),            // 28: replayd.dem.v1.Header
+	(*v13.Header)(nil),            // 29: replayd.sc2replay.v1.Header
 }
 var file_replayd_v1_replay_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.Replay.format:type_name -> replayd.v1.Format
-	23, // 1: replayd.v1.Replay.modify_time:type_name -> google.protobuf.Timestamp
-	23, // 2: replayd.v1.Replay.expire_time:type_name -> google.protobuf.Timestamp
+	24, // 1: replayd.v1.Replay.modify_time:type_name -> google.protobuf.Timestamp
+	24, // 2: replayd.v1.Replay.expire_time:type_name -> google.protobuf.Timestamp
 	2,  // 3: replayd.v1.Replay.state:type_name -> replayd.v1.ReplayState
 	1,  // 4: replayd.v1.Replay.compression:type_name -> replayd.v1.Compression
-	23, // 5: replayd.v1.Replay.start_time:type_name -> google.protobuf.Timestamp
-	24, // 6: replayd.v1.Replay.duration:type_name -> google.protobuf.Duration
-	8,  // 7: replayd.v1.Replay.coordinates:type_name -> replayd.v1.Coordinates
-	9,  // 8: replayd.v1.Replay.players:type_name -> replayd.v1.Player
-	10, // 9: replayd.v1.Replay.participants:type_name -> replayd.v1.Participant
-	25, // 10: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
-	26, // 11: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
-	27, // 12: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
-	28, // 13: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
+	24, // 5: replayd.v1.Replay.start_time:type_name -> google.protobuf.Timestamp
+	25, // 6: replayd.v1.Replay.duration:type_name -> google.protobuf.Duration
+	9,  // 7: replayd.v1.Replay.coordinates:type_name -> replayd.v1.Coordinates
+	10, // 8: replayd.v1.Replay.players:type_name -> replayd.v1.Player
+	11, // 9: replayd.v1.Replay.participants:type_name -> replayd.v1.Participant
+	26, // 10: replayd.v1.Replay.teehistorian:type_name -> replayd.teehistorian.v1.Header
+	27, // 11: replayd.v1.Replay.datafile:type_name -> replayd.datafile.v1.Summary
+	28, // 12: replayd.v1.Replay.dem:type_name -> replayd.dem.v1.Header
+	29, // 13: replayd.v1.Replay.sc2replay:type_name -> replayd.sc2replay.v1.Header
 	3,  // 14: replayd.v1.Coordinates.origin:type_name -> replayd.v1.Origin
 	4,  // 15: replayd.v1.Coordinates.y_axis:type_name -> replayd.v1.VerticalAxis
 	5,  // 16: replayd.v1.Player.result:type_name -> replayd.v1.PlayerResult
-	11, // 17: replayd.v1.Participant.finishes:type_name -> replayd.v1.Finish
+	12, // 17: replayd.v1.Participant.finishes:type_name -> replayd.v1.Finish
 	0,  // 18: replayd.v1.ListReplaysRequest.formats:type_name -> replayd.v1.Format
-	13, // 19: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
-	6,  // 20: replayd.v1.ListReplaysRequest.view:type_name -> replayd.v1.ReplayView
-	23, // 21: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
-	23, // 22: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
-	2,  // 23: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
-	7,  // 24: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
-	14, // 25: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
-	6,  // 26: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
-	7,  // 27: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
-	19, // 28: replayd.v1.CreateReplayRequest.options:type_name -> replayd.v1.CreateReplayOptions
-	24, // 29: replayd.v1.CreateReplayOptions.time_to_live:type_name -> google.protobuf.Duration
-	7,  // 30: replayd.v1.CreateReplayResponse.replay:type_name -> replayd.v1.Replay
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	14, // 19: replayd.v1.ListReplaysRequest.filter:type_name -> replayd.v1.ReplayFilter
+	7,  // 20: replayd.v1.ListReplaysRequest.view:type_name -> replayd.v1.ReplayView
+	6,  // 21: replayd.v1.ListReplaysRequest.order:type_name -> replayd.v1.ReplayOrder
+	24, // 22: replayd.v1.ReplayFilter.earliest_start_time:type_name -> google.protobuf.Timestamp
+	24, // 23: replayd.v1.ReplayFilter.latest_start_time:type_name -> google.protobuf.Timestamp
+	2,  // 24: replayd.v1.ReplayFilter.states:type_name -> replayd.v1.ReplayState
+	8,  // 25: replayd.v1.ListReplaysResponse.replays:type_name -> replayd.v1.Replay
+	15, // 26: replayd.v1.ListReplaysResponse.coverage:type_name -> replayd.v1.SearchCoverage
+	7,  // 27: replayd.v1.GetReplayRequest.view:type_name -> replayd.v1.ReplayView
+	8,  // 28: replayd.v1.GetReplayResponse.replay:type_name -> replayd.v1.Replay
+	20, // 29: replayd.v1.CreateReplayRequest.options:type_name -> replayd.v1.CreateReplayOptions
+	25, // 30: replayd.v1.CreateReplayOptions.time_to_live:type_name -> google.protobuf.Duration
+	8,  // 31: replayd.v1.CreateReplayResponse.replay:type_name -> replayd.v1.Replay
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_replay_proto_init() }
@@ -2118,6 +2215,7 @@ func file_replayd_v1_replay_proto_init() {
 	file_replayd_v1_replay_proto_msgTypes[1].OneofWrappers = []any{}
 	file_replayd_v1_replay_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_v1_replay_proto_msgTypes[3].OneofWrappers = []any{}
+	file_replayd_v1_replay_proto_msgTypes[7].OneofWrappers = []any{}
 	file_replayd_v1_replay_proto_msgTypes[11].OneofWrappers = []any{
 		(*CreateReplayRequest_Options)(nil),
 		(*CreateReplayRequest_Data)(nil),
@@ -2127,7 +2225,7 @@ func file_replayd_v1_replay_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_replay_proto_rawDesc), len(file_replayd_v1_replay_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -42,7 +42,7 @@ const (
 // An error is a google.rpc status with a google.rpc.ErrorInfo. The domain is "replayd.dev". The reason is a name of
 // ErrorReason without its prefix. A bad request also carries google.rpc.BadRequest.
 type ReplayServiceClient interface {
-	// ListReplays returns the replays below the server's roots, ordered by name.
+	// ListReplays returns the replays below the server's roots, ordered by name unless the request says otherwise.
 	ListReplays(ctx context.Context, in *ListReplaysRequest, opts ...grpc.CallOption) (*ListReplaysResponse, error)
 	// GetReplay describes one replay without decoding all of it: its header, players, map and length.
 	GetReplay(ctx context.Context, in *GetReplayRequest, opts ...grpc.CallOption) (*GetReplayResponse, error)
@@ -211,7 +211,7 @@ func (c *replayServiceClient) GetServerInfo(ctx context.Context, in *GetServerIn
 // An error is a google.rpc status with a google.rpc.ErrorInfo. The domain is "replayd.dev". The reason is a name of
 // ErrorReason without its prefix. A bad request also carries google.rpc.BadRequest.
 type ReplayServiceServer interface {
-	// ListReplays returns the replays below the server's roots, ordered by name.
+	// ListReplays returns the replays below the server's roots, ordered by name unless the request says otherwise.
 	ListReplays(context.Context, *ListReplaysRequest) (*ListReplaysResponse, error)
 	// GetReplay describes one replay without decoding all of it: its header, players, map and length.
 	GetReplay(context.Context, *GetReplayRequest) (*GetReplayResponse, error)

@@ -98,8 +98,10 @@ type WatchReplaysRequest struct {
 	// The server sends an empty response after this time without another response. Absent or 0 means 15 s. Other values are
 	// clamped to 1 s .. 5 min.
 	HeartbeatInterval *durationpb.Duration `protobuf:"bytes,3,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// True leaves out the replays that exist at the start. initial_done comes at once then, and each later change follows.
+	ChangesOnly   bool `protobuf:"varint,4,opt,name=changes_only,json=changesOnly,proto3" json:"changes_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchReplaysRequest) Reset() {
@@ -151,6 +153,13 @@ func (x *WatchReplaysRequest) GetHeartbeatInterval() *durationpb.Duration {
 		return x.HeartbeatInterval
 	}
 	return nil
+}
+
+func (x *WatchReplaysRequest) GetChangesOnly() bool {
+	if x != nil {
+		return x.ChangesOnly
+	}
+	return false
 }
 
 // Changes of replays.
@@ -268,11 +277,12 @@ var File_replayd_v1_watch_proto protoreflect.FileDescriptor
 const file_replayd_v1_watch_proto_rawDesc = "" +
 	"\n" +
 	"\x16replayd/v1/watch.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\xab\x01\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\xce\x01\n" +
 	"\x13WatchReplaysRequest\x12\x1c\n" +
 	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12,\n" +
 	"\aformats\x18\x02 \x03(\x0e2\x12.replayd.v1.FormatR\aformats\x12H\n" +
-	"\x12heartbeat_interval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\"m\n" +
+	"\x12heartbeat_interval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12!\n" +
+	"\fchanges_only\x18\x04 \x01(\bR\vchangesOnly\"m\n" +
 	"\x14WatchReplaysResponse\x122\n" +
 	"\achanges\x18\x01 \x03(\v2\x18.replayd.v1.ReplayChangeR\achanges\x12!\n" +
 	"\finitial_done\x18\x02 \x01(\bR\vinitialDone\"f\n" +

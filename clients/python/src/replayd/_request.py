@@ -91,6 +91,8 @@ class ListOptions(TypedDict, total=False):
     """Only replays of these formats."""
     filter: replay_pb2.ReplayFilter
     """Only replays that match this filter."""
+    order: replay_pb2.ReplayOrder.ValueType
+    """The order. Default: by name."""
     view: replay_pb2.ReplayView.ValueType
     """Which fields of each replay are set. Default: REPLAY_VIEW_BASIC."""
     page_size: int
@@ -106,6 +108,7 @@ def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplays
         directory=directory,
         formats=options.get("formats"),
         filter=options.get("filter"),
+        order=options.get("order"),
         view=view,
         page_size=options.get("page_size") or (1000 if basic else 100),
     )

@@ -246,8 +246,8 @@ class AsyncClient:
     async def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
     ) -> AsyncGenerator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it
-        lists all replays."""
+        """Lists the replays below a directory, ordered by name if no order is given. It fetches further pages as needed.
+        Without a directory it lists all replays."""
         request = list_request(directory, options)
         while True:
             page: replay_pb2.ListReplaysResponse = await self._call(self._stubs.list_replays, request)

@@ -245,8 +245,8 @@ class Client:
     def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
     ) -> Iterator[replay_pb2.Replay]:
-        """Lists the replays below a directory, ordered by name. It fetches further pages as needed. Without a directory it
-        lists all replays."""
+        """Lists the replays below a directory, ordered by name if no order is given. It fetches further pages as needed.
+        Without a directory it lists all replays."""
         request = list_request(directory, options)
         while True:
             page: replay_pb2.ListReplaysResponse = self._call(self._stubs.list_replays, request)

@@ -215,6 +215,34 @@ PLAYER_RESULT_TIE: PlayerResult.ValueType  # 3
 """The game was a tie."""
 Global___PlayerResult: typing_extensions.TypeAlias = PlayerResult
 
+class _ReplayOrder:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ReplayOrderEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ReplayOrder.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    REPLAY_ORDER_UNSPECIFIED: _ReplayOrder.ValueType  # 0
+    """By name."""
+    REPLAY_ORDER_NEWEST: _ReplayOrder.ValueType  # 1
+    """Those whose recording started last first. Where that is not known, the time of the last write counts."""
+    REPLAY_ORDER_LONGEST: _ReplayOrder.ValueType  # 2
+    """The longest first. Those whose length is not known come last."""
+    REPLAY_ORDER_LARGEST: _ReplayOrder.ValueType  # 3
+    """The largest files first."""
+
+class ReplayOrder(_ReplayOrder, metaclass=_ReplayOrderEnumTypeWrapper):
+    """An order of replays."""
+
+REPLAY_ORDER_UNSPECIFIED: ReplayOrder.ValueType  # 0
+"""By name."""
+REPLAY_ORDER_NEWEST: ReplayOrder.ValueType  # 1
+"""Those whose recording started last first. Where that is not known, the time of the last write counts."""
+REPLAY_ORDER_LONGEST: ReplayOrder.ValueType  # 2
+"""The longest first. Those whose length is not known come last."""
+REPLAY_ORDER_LARGEST: ReplayOrder.ValueType  # 3
+"""The largest files first."""
+Global___ReplayOrder: typing_extensions.TypeAlias = ReplayOrder
+
 class _ReplayView:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -312,7 +340,8 @@ class Replay(google.protobuf.message.Message):
     """
     lineup: builtins.str
     """Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
-    characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it.
+    characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it; for a
+    teehistorian file that was decoded before, of everybody who took part.
     """
     @property
     def modify_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -670,6 +699,7 @@ class ListReplaysRequest(google.protobuf.message.Message):
     FORMATS_FIELD_NUMBER: builtins.int
     FILTER_FIELD_NUMBER: builtins.int
     VIEW_FIELD_NUMBER: builtins.int
+    ORDER_FIELD_NUMBER: builtins.int
     page_size: builtins.int
     """The largest number of replays to return. The server may return fewer. 0 means 100. More than 1000 means 1000."""
     page_token: builtins.str
@@ -680,6 +710,8 @@ class ListReplaysRequest(google.protobuf.message.Message):
     """How much of each replay is described. Unspecified means REPLAY_VIEW_BASIC, which is the only view possible with more
     than 100 replays a page.
     """
+    order: Global___ReplayOrder.ValueType
+    """The order of the replays. With any but that by name, a replay whose header was not read yet is missing, and may appear later."""
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Format.ValueType]:
         """Only replays of these formats. Empty means all."""
@@ -697,10 +729,11 @@ class ListReplaysRequest(google.protobuf.message.Message):
         formats: collections.abc.Iterable[Global___Format.ValueType] | None = ...,
         filter: Global___ReplayFilter | None = ...,
         view: Global___ReplayView.ValueType = ...,
+        order: Global___ReplayOrder.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["filter", b"filter"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "page_size", b"page_size", "page_token", b"page_token", "view", b"view"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "order", b"order", "page_size", b"page_size", "page_token", b"page_token", "view", b"view"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___ListReplaysRequest: typing_extensions.TypeAlias = ListReplaysRequest
@@ -719,6 +752,7 @@ class ReplayFilter(google.protobuf.message.Message):
     EARLIEST_START_TIME_FIELD_NUMBER: builtins.int
     LATEST_START_TIME_FIELD_NUMBER: builtins.int
     STATES_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
     map_name: builtins.str
     """The map's name."""
     server: builtins.str
@@ -726,6 +760,10 @@ class ReplayFilter(google.protobuf.message.Message):
     player_name: builtins.str
     """The name of a player. Games whose header does not list the players are decoded in the background. See
     ListReplaysResponse.coverage.
+    """
+    text: builtins.str
+    """Words, each of which must be in the replay's name, its map's, its server's, or a player's, as in player_name. It is no pattern. At most
+    256 bytes.
     """
     @property
     def earliest_start_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -748,10 +786,11 @@ class ReplayFilter(google.protobuf.message.Message):
         earliest_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         latest_start_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         states: collections.abc.Iterable[Global___ReplayState.ValueType] | None = ...,
+        text: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["earliest_start_time", b"earliest_start_time", "latest_start_time", b"latest_start_time"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["earliest_start_time", b"earliest_start_time", "latest_start_time", b"latest_start_time", "map_name", b"map_name", "player_name", b"player_name", "server", b"server", "states", b"states"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["earliest_start_time", b"earliest_start_time", "latest_start_time", b"latest_start_time", "map_name", b"map_name", "player_name", b"player_name", "server", b"server", "states", b"states", "text", b"text"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___ReplayFilter: typing_extensions.TypeAlias = ReplayFilter
@@ -764,20 +803,29 @@ class SearchCoverage(google.protobuf.message.Message):
 
     TOTAL_FILES_FIELD_NUMBER: builtins.int
     SEARCHED_FILES_FIELD_NUMBER: builtins.int
+    MATCHING_FILES_FIELD_NUMBER: builtins.int
     total_files: builtins.int
     """The number of files to search."""
     searched_files: builtins.int
     """The number of files whose known facts decide whether the filter matches. The other files are missing from the
     response and may appear later.
     """
+    matching_files: builtins.int
+    """The number of replays on all pages. Absent where the replays are ordered by name."""
     def __init__(
         self,
         *,
         total_files: builtins.int = ...,
         searched_files: builtins.int = ...,
+        matching_files: builtins.int | None = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["searched_files", b"searched_files", "total_files", b"total_files"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_matching_files", b"_matching_files", "matching_files", b"matching_files"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_matching_files", b"_matching_files", "matching_files", b"matching_files", "searched_files", b"searched_files", "total_files", b"total_files"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__matching_files: typing_extensions.TypeAlias = typing.Literal["matching_files"]
+    _WhichOneofArgType__matching_files: typing_extensions.TypeAlias = typing.Literal["_matching_files", b"_matching_files"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__matching_files) -> _WhichOneofReturnType__matching_files | None: ...
 
 Global___SearchCoverage: typing_extensions.TypeAlias = SearchCoverage
 
@@ -794,11 +842,11 @@ class ListReplaysResponse(google.protobuf.message.Message):
     """The page_token of a request for the next page. Empty on the last page."""
     @property
     def replays(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Replay]:
-        """The replays, ordered by name."""
+        """The replays, in the order that was asked for."""
 
     @property
     def coverage(self) -> Global___SearchCoverage:
-        """How much of the files has been searched. Only present with a filter."""
+        """How much of the files has been searched. Only present with a filter or an order."""
 
     def __init__(
         self,

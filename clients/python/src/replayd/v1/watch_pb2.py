@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from replayd.v1 import replay_pb2 as replayd_dot_v1_dot_replay__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16replayd/v1/watch.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\xab\x01\n\x13WatchReplaysRequest\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12,\n\x07\x66ormats\x18\x02 \x03(\x0e\x32\x12.replayd.v1.FormatR\x07\x66ormats\x12H\n\x12heartbeat_interval\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x11heartbeatInterval\"m\n\x14WatchReplaysResponse\x12\x32\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x18.replayd.v1.ReplayChangeR\x07\x63hanges\x12!\n\x0cinitial_done\x18\x02 \x01(\x08R\x0binitialDone\"f\n\x0cReplayChange\x12*\n\x04kind\x18\x01 \x01(\x0e\x32\x16.replayd.v1.ChangeKindR\x04kind\x12*\n\x06replay\x18\x02 \x01(\x0b\x32\x12.replayd.v1.ReplayR\x06replay*\xa4\x01\n\nChangeKind\x12\x1b\n\x17\x43HANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43HANGE_KIND_ADDED\x10\x01\x12\x17\n\x13\x43HANGE_KIND_GROWING\x10\x02\x12\x18\n\x14\x43HANGE_KIND_FINISHED\x10\x03\x12\x17\n\x13\x43HANGE_KIND_REMOVED\x10\x04\x12\x16\n\x12\x43HANGE_KIND_SILENT\x10\x05\x42V\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16replayd/v1/watch.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\xce\x01\n\x13WatchReplaysRequest\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12,\n\x07\x66ormats\x18\x02 \x03(\x0e\x32\x12.replayd.v1.FormatR\x07\x66ormats\x12H\n\x12heartbeat_interval\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x11heartbeatInterval\x12!\n\x0c\x63hanges_only\x18\x04 \x01(\x08R\x0b\x63hangesOnly\"m\n\x14WatchReplaysResponse\x12\x32\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x18.replayd.v1.ReplayChangeR\x07\x63hanges\x12!\n\x0cinitial_done\x18\x02 \x01(\x08R\x0binitialDone\"f\n\x0cReplayChange\x12*\n\x04kind\x18\x01 \x01(\x0e\x32\x16.replayd.v1.ChangeKindR\x04kind\x12*\n\x06replay\x18\x02 \x01(\x0b\x32\x12.replayd.v1.ReplayR\x06replay*\xa4\x01\n\nChangeKind\x12\x1b\n\x17\x43HANGE_KIND_UNSPECIFIED\x10\x00\x12\x15\n\x11\x43HANGE_KIND_ADDED\x10\x01\x12\x17\n\x13\x43HANGE_KIND_GROWING\x10\x02\x12\x18\n\x14\x43HANGE_KIND_FINISHED\x10\x03\x12\x17\n\x13\x43HANGE_KIND_REMOVED\x10\x04\x12\x16\n\x12\x43HANGE_KIND_SILENT\x10\x05\x42V\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,12 +34,12 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'replayd.v1.watch_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.replayd.v1P\001Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\252\002\nReplayd.V1'
-  _globals['_CHANGEKIND']._serialized_start=485
-  _globals['_CHANGEKIND']._serialized_end=649
+  _globals['_CHANGEKIND']._serialized_start=520
+  _globals['_CHANGEKIND']._serialized_end=684
   _globals['_WATCHREPLAYSREQUEST']._serialized_start=96
-  _globals['_WATCHREPLAYSREQUEST']._serialized_end=267
-  _globals['_WATCHREPLAYSRESPONSE']._serialized_start=269
-  _globals['_WATCHREPLAYSRESPONSE']._serialized_end=378
-  _globals['_REPLAYCHANGE']._serialized_start=380
-  _globals['_REPLAYCHANGE']._serialized_end=482
+  _globals['_WATCHREPLAYSREQUEST']._serialized_end=302
+  _globals['_WATCHREPLAYSRESPONSE']._serialized_start=304
+  _globals['_WATCHREPLAYSRESPONSE']._serialized_end=413
+  _globals['_REPLAYCHANGE']._serialized_start=415
+  _globals['_REPLAYCHANGE']._serialized_end=517
 # @@protoc_insertion_point(module_scope)

@@ -70,8 +70,11 @@ class WatchReplaysRequest(google.protobuf.message.Message):
     DIRECTORY_FIELD_NUMBER: builtins.int
     FORMATS_FIELD_NUMBER: builtins.int
     HEARTBEAT_INTERVAL_FIELD_NUMBER: builtins.int
+    CHANGES_ONLY_FIELD_NUMBER: builtins.int
     directory: builtins.str
     """Only replays below this directory: "ROOT" or "ROOT/path". Empty means all roots."""
+    changes_only: builtins.bool
+    """True leaves out the replays that exist at the start. initial_done comes at once then, and each later change follows."""
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[replayd.v1.replay_pb2.Format.ValueType]:
         """Only replays of these formats. Empty means all."""
@@ -88,10 +91,11 @@ class WatchReplaysRequest(google.protobuf.message.Message):
         directory: builtins.str = ...,
         formats: collections.abc.Iterable[replayd.v1.replay_pb2.Format.ValueType] | None = ...,
         heartbeat_interval: google.protobuf.duration_pb2.Duration | None = ...,
+        changes_only: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "formats", b"formats", "heartbeat_interval", b"heartbeat_interval"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["changes_only", b"changes_only", "directory", b"directory", "formats", b"formats", "heartbeat_interval", b"heartbeat_interval"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___WatchReplaysRequest: typing_extensions.TypeAlias = WatchReplaysRequest

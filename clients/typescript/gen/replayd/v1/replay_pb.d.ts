@@ -162,7 +162,8 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
 
   /**
    * Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
-   * characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it.
+   * characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it; for a
+   * teehistorian file that was decoded before, of everybody who took part.
    *
    * @generated from field: string lineup = 24;
    */
@@ -528,6 +529,13 @@ export declare type ListReplaysRequest = Message<"replayd.v1.ListReplaysRequest"
    * @generated from field: replayd.v1.ReplayView view = 6;
    */
   view: ReplayView;
+
+  /**
+   * The order of the replays. With any but that by name, a replay whose header was not read yet is missing, and may appear later.
+   *
+   * @generated from field: replayd.v1.ReplayOrder order = 7;
+   */
+  order: ReplayOrder;
 };
 
 /**
@@ -585,6 +593,14 @@ export declare type ReplayFilter = Message<"replayd.v1.ReplayFilter"> & {
    * @generated from field: repeated replayd.v1.ReplayState states = 6;
    */
   states: ReplayState[];
+
+  /**
+   * Words, each of which must be in the replay's name, its map's, its server's, or a player's, as in player_name. It is no pattern. At most
+   * 256 bytes.
+   *
+   * @generated from field: string text = 7;
+   */
+  text: string;
 };
 
 /**
@@ -613,6 +629,13 @@ export declare type SearchCoverage = Message<"replayd.v1.SearchCoverage"> & {
    * @generated from field: int64 searched_files = 2;
    */
   searchedFiles: bigint;
+
+  /**
+   * The number of replays on all pages. Absent where the replays are ordered by name.
+   *
+   * @generated from field: optional int64 matching_files = 3;
+   */
+  matchingFiles?: bigint | undefined;
 };
 
 /**
@@ -628,7 +651,7 @@ export declare const SearchCoverageSchema: GenMessage<SearchCoverage>;
  */
 export declare type ListReplaysResponse = Message<"replayd.v1.ListReplaysResponse"> & {
   /**
-   * The replays, ordered by name.
+   * The replays, in the order that was asked for.
    *
    * @generated from field: repeated replayd.v1.Replay replays = 1;
    */
@@ -642,7 +665,7 @@ export declare type ListReplaysResponse = Message<"replayd.v1.ListReplaysRespons
   nextPageToken: string;
 
   /**
-   * How much of the files has been searched. Only present with a filter.
+   * How much of the files has been searched. Only present with a filter or an order.
    *
    * @generated from field: replayd.v1.SearchCoverage coverage = 3;
    */
@@ -1075,6 +1098,46 @@ export enum PlayerResult {
  * Describes the enum replayd.v1.PlayerResult.
  */
 export declare const PlayerResultSchema: GenEnum<PlayerResult>;
+
+/**
+ * An order of replays.
+ *
+ * @generated from enum replayd.v1.ReplayOrder
+ */
+export enum ReplayOrder {
+  /**
+   * By name.
+   *
+   * @generated from enum value: REPLAY_ORDER_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Those whose recording started last first. Where that is not known, the time of the last write counts.
+   *
+   * @generated from enum value: REPLAY_ORDER_NEWEST = 1;
+   */
+  NEWEST = 1,
+
+  /**
+   * The longest first. Those whose length is not known come last.
+   *
+   * @generated from enum value: REPLAY_ORDER_LONGEST = 2;
+   */
+  LONGEST = 2,
+
+  /**
+   * The largest files first.
+   *
+   * @generated from enum value: REPLAY_ORDER_LARGEST = 3;
+   */
+  LARGEST = 3,
+}
+
+/**
+ * Describes the enum replayd.v1.ReplayOrder.
+ */
+export declare const ReplayOrderSchema: GenEnum<ReplayOrder>;
 
 /**
  * How much of a replay is described.

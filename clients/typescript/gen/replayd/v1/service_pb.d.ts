@@ -27,7 +27,7 @@ export declare const file_replayd_v1_service: GenFile;
  */
 export declare const ReplayService: GenService<{
   /**
-   * ListReplays returns the replays below the server's roots, ordered by name.
+   * ListReplays returns the replays below the server's roots, ordered by name unless the request says otherwise.
    *
    * @generated from rpc replayd.v1.ReplayService.ListReplays
    */

@@ -39,6 +39,13 @@ export declare type WatchReplaysRequest = Message<"replayd.v1.WatchReplaysReques
    * @generated from field: google.protobuf.Duration heartbeat_interval = 3;
    */
   heartbeatInterval?: Duration | undefined;
+
+  /**
+   * True leaves out the replays that exist at the start. initial_done comes at once then, and each later change follows.
+   *
+   * @generated from field: bool changes_only = 4;
+   */
+  changesOnly: boolean;
 };
 
 /**
