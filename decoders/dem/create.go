@@ -79,6 +79,9 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if c.Roster {
 		d.match.roster.index, d.match.roster.met = e.index, true
 	}
+	if c.Side > 0 {
+		d.match.roster.sides[c.Side-1] = e.index
+	}
 	if c.Rules || c.Roster {
 		d.world.watched = max(d.world.watched, e.index)
 		d.match.clock.met = d.match.clock.met || c.Rules

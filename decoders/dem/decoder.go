@@ -23,6 +23,8 @@ type Decoder struct {
 	world  world // classes and entities
 	snaps  snapshots
 
+	players players
+
 	// The stage that Next continues with, and the state of each stage.
 	stage    stage
 	inflated []byte // contents of the record

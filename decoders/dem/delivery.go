@@ -53,6 +53,7 @@ type delivery struct {
 	fields bool    // faults report unknown fields
 
 	entities, clock, clockTicks, roster bool  // kinds of such sets are wanted
+	players                             bool  // samples of players are wanted
 	offset                              int64 // of the record
 	tick                                int32 // of the record
 	place                               place // of the element that is being decoded
@@ -84,6 +85,7 @@ func newDelivery(opts *Options) delivery {
 	}
 	o.entities, o.roster = o.kinds.meets(&entityKinds), o.kinds.meets(&rosterKinds)
 	o.clock, o.clockTicks = o.kinds.meets(&clockKinds), o.kinds.meets(&clockTicks)
+	o.players = o.kinds.has(KindSamplePlayer)
 	return o
 }
 

@@ -53,6 +53,7 @@
 //	clock.go, game.go           ticks and Dota's clock; which game the demo is of
 //	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
+//	sample.go, player.go        the present states of entities, and of players
 //	index.go                    Index and ReadInfo
 //	snapshot.go                 the state between two records, and decoders that continue there
 //

@@ -42,7 +42,7 @@ const (
 
 // walksEntities reports whether packets of entities are read: for events, for faults, or for Dota's clock and players.
 func (d *Decoder) walksEntities() bool {
-	return d.out.wantsEntities() || d.out.has(KindFault) ||
+	return d.out.wantsEntities() || d.out.has(KindFault) || d.out.players ||
 		d.match.game == gameDota && (d.out.clockTicks || d.out.roster || d.out.has(KindCombatLog) && !d.match.clock.settled)
 }
 
@@ -155,7 +155,7 @@ func (d *Decoder) nextEntity(ev *Event) bool {
 // were passed. Entries are in the order of their slots.
 func (d *Decoder) passedWatched() bool {
 	w := &d.world
-	if w.watched == 0 || d.ents.index < w.watched || d.out.wantsEntities() || d.out.has(KindFault) || w.learn.refuted {
+	if w.watched == 0 || d.ents.index < w.watched || d.out.wantsEntities() || d.out.has(KindFault) || d.out.players || w.learn.refuted {
 		return false
 	}
 	return (!d.out.clock || d.match.clock.met) && (!d.out.roster || d.match.roster.met)

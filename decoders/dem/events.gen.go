@@ -87,6 +87,8 @@ type Event struct {
 	// The state of an entity at the end of a tick. A sample: only sent to those who name the kind, at each 30th tick if they do not say
 	// otherwise.
 	SampleEntity SampleEntity
+	// How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity.
+	SamplePlayer SamplePlayer
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
 	// A hero was killed (Deadlock).
@@ -1206,6 +1208,98 @@ type SampleEntity struct {
 	OutOfView bool
 }
 
+// SamplePlayer: How a player of one of the two sides stands at the end of a tick, by number. It is put together from what the entities say then of the
+// player, of the player's hero or body, and of what that carries, and stands where the samples of entities do, before these. What the game
+// does not have, the demo does not say, or may be wrong there (FieldValue.unproven) is absent.
+type SamplePlayer struct {
+	// Dota 2: the number by which chat names the player. Other games: the slot, as in player_info.
+	PlayerId int32
+	// The Steam id. Absent for bots.
+	SteamId uint64
+	// The player's name.
+	Name []byte
+	// The side: 2 or 3.
+	Team int32
+	// Its name, such as "DOTA_TEAM_GOODGUYS" or "Terrorist". Absent in Deadlock.
+	TeamName []byte
+	// Dota 2, Deadlock: the hero's number.
+	HeroId int32
+	// Dota 2, Deadlock: the hero's name, such as "npc_dota_hero_axe" or "hero_haze".
+	HeroName []byte
+	// Slot of the entity of the hero or the body. Absent while the player has none.
+	BodyIndex int32
+	// Where the hero or the body is, in world units, as its field CBodyComponent.place has it.
+	Place Vector
+	// HasPlace reports whether Place is set.
+	HasPlace bool
+	// Counter-Strike 2, Deadlock: pitch, yaw and roll of the view, in degrees. Dota 2: of the hero.
+	Angles Vector
+	// HasAngles reports whether Angles is set.
+	HasAngles bool
+	// The health. In Counter-Strike 2 and Deadlock a body keeps it after death.
+	Health int32
+	// HasHealth reports whether Health is set.
+	HasHealth bool
+	// The greatest health.
+	MaxHealth int32
+	// HasMaxHealth reports whether MaxHealth is set.
+	HasMaxHealth bool
+	// True while the hero or the body is alive.
+	Alive bool
+	// HasAlive reports whether Alive is set.
+	HasAlive bool
+	// What the player can spend: money, Dota's reliable and unreliable gold, Deadlock's souls.
+	Money int32
+	// HasMoney reports whether Money is set.
+	HasMoney bool
+	// Dota 2, Deadlock: the net worth, as the game counts it.
+	NetWorth int32
+	// HasNetWorth reports whether NetWorth is set.
+	HasNetWorth bool
+	// Dota 2, Deadlock: the hero's level.
+	Level int32
+	// HasLevel reports whether Level is set.
+	HasLevel bool
+	// The kills so far.
+	Kills int32
+	// HasKills reports whether Kills is set.
+	HasKills bool
+	// The deaths so far.
+	Deaths int32
+	// HasDeaths reports whether Deaths is set.
+	HasDeaths bool
+	// The assists so far.
+	Assists int32
+	// HasAssists reports whether Assists is set.
+	HasAssists bool
+	// Dota 2, Deadlock: the last hits so far.
+	LastHits int32
+	// HasLastHits reports whether LastHits is set.
+	HasLastHits bool
+	// Dota 2, Deadlock: the denies so far.
+	Denies int32
+	// HasDenies reports whether Denies is set.
+	HasDenies bool
+	// Counter-Strike 2: the armor.
+	Armor int32
+	// HasArmor reports whether Armor is set.
+	HasArmor bool
+	// Dota 2: the mana.
+	Mana float32
+	// HasMana reports whether Mana is set.
+	HasMana bool
+	// Dota 2: the greatest mana.
+	MaxMana float32
+	// HasMaxMana reports whether MaxMana is set.
+	HasMaxMana bool
+	// Counter-Strike 2: the item in hand.
+	ActiveItem []byte
+	// What is carried, in the order of the places for it. Dota 2: also the backpack, the stash and the places behind them, such as
+	// "item_blink". Counter-Strike 2: weapons and grenades, such as "weapon_ak47"; one of an unknown number has its class's name. Deadlock: what was
+	// bought, such as "upgrade_headshot_booster".
+	Items [][]byte
+}
+
 // Damage: An entity was hurt.
 //
 // Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
@@ -1691,6 +1785,7 @@ const (
 	KindServerCvar
 	KindPlayerInfo
 	KindSampleEntity
+	KindSamplePlayer
 	KindDamage
 	KindKill
 	KindKillStreak
@@ -1702,7 +1797,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 44
+const KindCount = 45
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1741,6 +1836,7 @@ var kindNames = [KindCount]string{
 	"server_cvar",
 	"player_info",
 	"sample_entity",
+	"sample_player",
 	"damage",
 	"kill",
 	"kill_streak",

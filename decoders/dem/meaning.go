@@ -135,8 +135,9 @@ func (w *world) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update
 
 // roster locates the names and heroes of Dota's players in the entity of the class CDOTA_PlayerResource.
 type roster struct {
-	index  int  // of the entity
-	met    bool // it was created
+	index  int                   // of the entity
+	met    bool                  // it was created
+	sides  [len(sideClasses)]int // of the entities with the counts of each side's players
 	fields [rosterFields]rosterField
 }
 
@@ -154,8 +155,8 @@ var rosterNames = [rosterFields][2]string{
 	rosterHero: {"m_vecPlayerTeamData", "m_nSelectedHeroID"},
 }
 
-// rosterKinds are the kinds of events that contain names of players.
-var rosterKinds = setOf(KindChat, KindChatEvent, KindPing, KindMapLine, KindChatWheel)
+// rosterKinds are the kinds of events for which the names of players are read.
+var rosterKinds = setOf(KindChat, KindChatEvent, KindPing, KindMapLine, KindChatWheel, KindSamplePlayer)
 
 // setClass finds the fields in the class.
 func (r *roster) setClass(c *entity.Class) {

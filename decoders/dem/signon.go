@@ -2,6 +2,7 @@ package dem
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
@@ -191,8 +192,12 @@ func (d *Decoder) giveRoles(c *entity.Class, name string) {
 		if c.Roster = name == "CDOTA_PlayerResource" && d.out.roster; c.Roster {
 			d.match.roster.setClass(c)
 		}
+		c.Side = slices.Index(sideClasses[:], name) + 1
 		c.Decoded = c.Decoded || c.Rules || c.Roster
 		c.Narrow = c.Narrow && !c.Rules && !c.Roster
+	}
+	if d.out.players && holdsPlayers(d.match.game, c, name) {
+		c.Decoded, c.Narrow = true, false
 	}
 	d.world.watch(c)
 }

@@ -17,14 +17,14 @@ import (
 func TestSnapshotFields(t *testing.T) {
 	for of, known := range map[reflect.Type]map[string]string{
 		reflect.TypeFor[Decoder](): {
-			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents", "cache": "snaps", "options": "opts",
+			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents", "cache": "snaps players", "options": "opts",
 		},
 		reflect.TypeFor[match](): {"kept": "game build interval clock roster events commands", "cache": "messages"},
 		reflect.TypeFor[clock](): {
 			"kept":  "met known settled paused horn legacy time seen ticks pause phase now",
 			"cache": "fields cells",
 		},
-		reflect.TypeFor[roster](): {"kept": "index met", "cache": "fields"},
+		reflect.TypeFor[roster](): {"kept": "index met sides", "cache": "fields"},
 		reflect.TypeFor[tables](): {"kept": "list stored", "passing": "reader dump thing"},
 		reflect.TypeFor[world](): {
 			"kept":    "schema classes classBits maxClasses tree store baseIndex learn lost undecoded watched",
@@ -34,7 +34,7 @@ func TestSnapshotFields(t *testing.T) {
 		reflect.TypeFor[meanings](): {"kept": "game names"},
 		reflect.TypeFor[learner]():  {"kept": "changed left begun refuted known", "cache": "suspects"},
 		reflect.TypeFor[delivery](): {
-			"kept": "counted ofClass unknown", "passing": "offset tick place at faults last reached from quiet unseen hold kept arrived", "options": "kinds fields entities clock clockTicks roster",
+			"kept": "counted ofClass unknown", "passing": "offset tick place at faults last reached from quiet unseen hold kept arrived", "options": "kinds fields entities clock clockTicks roster players",
 		},
 		reflect.TypeFor[Stats](): {
 			"kept": "Records Messages EntityUpdates EntitySkips EntityMismatches Fields FieldsLost EntityUnknown BaselinesMissing Faults",

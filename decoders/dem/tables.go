@@ -97,7 +97,7 @@ func (d *Decoder) keeps(role stringtable.Role) bool {
 	case stringtable.CombatLogNames:
 		return d.out.has(KindCombatLog)
 	case stringtable.EntityNames:
-		return d.out.wantsEntities()
+		return d.out.wantsEntities() || d.out.players
 	case stringtable.Players:
 		return d.out.has(KindGameEvent) || d.out.has(KindPlayerInfo)
 	}

@@ -300,6 +300,8 @@ func (e *event) readDem(line []byte, b *body) error {
 		e.players = atLeastZero(b.PlayerID)
 	case "player_info":
 		e.players = atLeastZero(b.Slot)
+	case "sample_player":
+		e.players, e.teams = atLeastZero(b.PlayerID), some(b.Team)
 	case "user_cmd", "ability_change", "voice":
 		e.players = atLeastZero(b.PlayerSlot)
 	case "damage":

@@ -53,14 +53,15 @@ type EventFilter struct {
 	// player whom the event is about; 0 is the neutral player, to whom minerals and critters belong. Four kinds there have a second
 	// player: the killer's player in unit_died, the upkeep player in unit_born and unit_state, and the recipient in resource_trade. In a
 	// Source 2 demo they are the player_id of chat, ping, map_line and chat_wheel, the first two players of a chat_event, the player_slot
-	// of user_cmd, ability_change and voice, the attacker's and the victim's slot of damage, and the slot of a player_info. A user_cmd
+	// of user_cmd, ability_change and voice, the attacker's and the victim's slot of damage, the slot of a player_info, and the player_id of
+	// a sample_player. A user_cmd
 	// without a slot has no number. No other event of a demo has a player number: combat_log, entities and game events identify players
 	// in other ways.
 	Players []int32 `protobuf:"varint,3,rep,packed,name=players,proto3" json:"players,omitempty"`
 	// Numbers of teams, for events that are about a team. Where an event is about two teams, either number matches. In a
 	// teehistorian file it is the team that the event names. In a StarCraft II replay it is the team of the player whom the
 	// event is about, and not that of a second player; observers have no team. In a Source 2 demo they are the attacker's and the
-	// target's team of a combat_log.
+	// target's team of a combat_log, and the team of a sample_player.
 	Teams []int32 `protobuf:"varint,4,rep,packed,name=teams,proto3" json:"teams,omitempty"`
 	// Conditions on properties that only Source 2 demos have.
 	Dem *DemFilter `protobuf:"bytes,5,opt,name=dem,proto3" json:"dem,omitempty"`

@@ -262,6 +262,13 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendSampleEntity(b, &m.SampleEntity)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindSamplePlayer:
+		{
+			b = append(b, 0x82, 0x03, 0)
+			at := len(b)
+			b = appendSamplePlayer(b, &m.SamplePlayer)
+			b = protoappend.Close(b, at)
+		}
 	case dem.KindDamage:
 		{
 			b = append(b, 0xaa, 0x01, 0)
@@ -2250,6 +2257,122 @@ func appendSampleEntity(b []byte, m *dem.SampleEntity) []byte {
 	return b
 }
 
+func appendSamplePlayer(b []byte, m *dem.SamplePlayer) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.SteamId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.SteamId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Team != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if len(m.TeamName) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.TeamName)
+	}
+	if m.HeroId != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.HeroId))
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x3a)
+		b = protoappend.String(b, m.HeroName)
+	}
+	if m.BodyIndex != -1 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.BodyIndex))
+	}
+	if m.HasPlace {
+		{
+			b = append(b, 0x4a, 0)
+			at := len(b)
+			b = appendVector(b, &m.Place)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasAngles {
+		{
+			b = append(b, 0x52, 0)
+			at := len(b)
+			b = appendVector(b, &m.Angles)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasHealth {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.Health))
+	}
+	if m.HasMaxHealth {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.MaxHealth))
+	}
+	if m.HasAlive {
+		b = append(b, 0x68)
+		b = protoappend.Bool(b, m.Alive)
+	}
+	if m.HasMoney {
+		b = append(b, 0x70)
+		b = protoappend.Varint(b, uint64(m.Money))
+	}
+	if m.HasNetWorth {
+		b = append(b, 0x78)
+		b = protoappend.Varint(b, uint64(m.NetWorth))
+	}
+	if m.HasLevel {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.Level))
+	}
+	if m.HasKills {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.Kills))
+	}
+	if m.HasDeaths {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.Deaths))
+	}
+	if m.HasAssists {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Varint(b, uint64(m.Assists))
+	}
+	if m.HasLastHits {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Varint(b, uint64(m.LastHits))
+	}
+	if m.HasDenies {
+		b = append(b, 0xa8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Denies))
+	}
+	if m.HasArmor {
+		b = append(b, 0xb0, 0x01)
+		b = protoappend.Varint(b, uint64(m.Armor))
+	}
+	if m.HasMana {
+		b = append(b, 0xbd, 0x01)
+		b = protoappend.Float(b, m.Mana)
+	}
+	if m.HasMaxMana {
+		b = append(b, 0xc5, 0x01)
+		b = protoappend.Float(b, m.MaxMana)
+	}
+	if len(m.ActiveItem) > 0 {
+		b = append(b, 0xca, 0x01)
+		b = protoappend.String(b, m.ActiveItem)
+	}
+	for _, v := range m.Items {
+		b = append(b, 0xd2, 0x01)
+		b = protoappend.String(b, v)
+	}
+	return b
+}
+
 func appendDamage(b []byte, m *dem.Damage) []byte {
 	if m.Damage != 0 {
 		b = append(b, 0x08)
@@ -3080,6 +3203,7 @@ var Kinds = []string{
 	"server_cvar",
 	"player_info",
 	"sample_entity",
+	"sample_player",
 	"damage",
 	"kill",
 	"kill_streak",

@@ -19,6 +19,10 @@ var properties = filter.Table[event]{
 	dem.KindEntityCreated: {Classes: true, Fields: true},
 	dem.KindEntityEntered: {Classes: true, Fields: true},
 	dem.KindSampleEntity:  {Classes: true, Fields: true},
+	dem.KindSamplePlayer: {
+		Player: func(e *event) int32 { return player(e.SamplePlayer.PlayerId) },
+		Team:   func(e *event) int32 { return e.SamplePlayer.Team },
+	},
 	dem.KindEntityLeft:    {Classes: true},
 	dem.KindEntityDeleted: {Classes: true},
 	dem.KindCombatLog: {

@@ -17,7 +17,7 @@ func TestProperties(t *testing.T) {
 		ChatEvent: dem.ChatEvent{Players: []int32{5, 6, 7}}, Chat: dem.Chat{PlayerId: 8}, Ping: dem.Ping{PlayerId: 9},
 		MapLine: dem.MapLine{PlayerId: 10}, ChatWheel: dem.ChatWheel{PlayerId: 11},
 		PlayerInfo: dem.PlayerInfo{Slot: 12}, Damage: dem.Damage{AttackerSlot: 13, VictimSlot: 14},
-		AbilityChange: dem.AbilityChange{PlayerSlot: 15}, Voice: dem.Voice{PlayerSlot: 16},
+		AbilityChange: dem.AbilityChange{PlayerSlot: 15}, Voice: dem.Voice{PlayerSlot: 16}, SamplePlayer: dem.SamplePlayer{PlayerId: 17, Team: 2},
 	}
 	none := [2]int32{filter.None, filter.None}
 	type numbers struct{ Players, Teams [2]int32 }
@@ -33,6 +33,7 @@ func TestProperties(t *testing.T) {
 		dem.KindDamage:        {Players: [2]int32{13, 14}, Teams: none},
 		dem.KindAbilityChange: {Players: [2]int32{15, filter.None}, Teams: none},
 		dem.KindVoice:         {Players: [2]int32{16, filter.None}, Teams: none},
+		dem.KindSamplePlayer:  {Players: [2]int32{17, filter.None}, Teams: [2]int32{2, filter.None}},
 	}
 	for kind := range dem.Kind(dem.KindCount) {
 		w := filter.Of(uint8(kind), 1)

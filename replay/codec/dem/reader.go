@@ -71,7 +71,8 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 	opts := &r.opts
 	if o.Filter != nil {
 		opts.Kinds = func(k dem.Kind) bool {
-			return o.Filter.Kind(uint8(k)) || k == dem.KindEntityEntered && (o.Filter.Samples() || o.State && o.StateFilter.Kind(uint8(k)))
+			return o.Filter.Kind(uint8(k)) ||
+				k == dem.KindEntityEntered && (o.Filter.Kind(uint8(dem.KindSampleEntity)) || o.State && o.StateFilter.Kind(uint8(k)))
 		}
 		if o.Filter.HasTypes() {
 			opts.Types = func(k dem.Kind, number int32, name []byte) bool {

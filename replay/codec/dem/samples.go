@@ -13,10 +13,18 @@ type samples struct {
 	ready bool  // delivery has begun
 	since int32 // samples of ticks before are not delivered
 	done  int64 // the offset of the last record before which there were samples
+
+	places int // of a tick that may have samples
 }
 
+// samplePlaces is the number of places of a tick: first those of players, then the slots of entities.
+const samplePlaces = dem.MaxPlayers + dem.MaxEntities
+
 func newSamples(o *codec.Options) samples {
-	s := samples{Samples: codec.NewSamples(o, uint8(dem.KindSampleEntity)), done: -1}
+	s := samples{Samples: codec.NewSamples(o, uint8(dem.KindSamplePlayer), uint8(dem.KindSampleEntity)), done: -1}
+	if s.places = samplePlaces; !o.Filter.Kind(uint8(dem.KindSampleEntity)) {
+		s.places = dem.MaxPlayers
+	}
 	if o.Start.Tick != nil {
 		s.since = *o.Start.Tick
 	}
@@ -48,15 +56,21 @@ func (s *samples) position(at decoders.Position) decoders.Position {
 	return s.Before(at)
 }
 
-// sample appends the next sample to the batch. Empty slots cost little, so it looks at many.
+// sample appends the next sample to the batch. Empty places cost little, so it looks at many.
 func (r *reader) sample(b *codec.Batch) {
 	const slots = 1 << 10
 	for range slots {
 		if !r.samples.Pending() {
 			return
 		}
-		tick, slot, at := r.samples.Next(dem.MaxEntities)
-		if r.d.Sample(tick, slot, &r.ev) && r.pick(b, at) {
+		tick, place, at := r.samples.Next(r.samples.places)
+		var ok bool
+		if place < dem.MaxPlayers {
+			ok = r.d.SamplePlayer(tick, place, &r.ev)
+		} else {
+			ok = r.d.Sample(tick, place-dem.MaxPlayers, &r.ev)
+		}
+		if ok && r.pick(b, at) {
 			return
 		}
 	}

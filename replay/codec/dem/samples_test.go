@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/clients/go/dem"
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -18,10 +20,13 @@ import (
 )
 
 // sampleFiles are demos of our own making of each game.
-var sampleFiles = []string{"sample.dem", "dota.dem", "cs2.dem", "deadlock.dem"}
+var sampleFiles = []string{"sample.dem", "dota.dem", "cs2.dem", "deadlock.dem", "players of dota", "players of csgo", "players of citadel"}
 
 func sampleFile(t *testing.T, name string) []byte {
 	t.Helper()
+	if game, ok := strings.CutPrefix(name, "players of "); ok {
+		return demtest.Players(game)
+	}
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "dem", name))
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +37,7 @@ func sampleFile(t *testing.T, name string) []byte {
 // sampling returns the filter of samples at the multiples of a number of ticks, and of other kinds.
 func sampling(t *testing.T, every int32, only *replaydv1.DemFilter, others ...string) *filter.Filter {
 	t.Helper()
-	include := []*replaydv1.EventFilter{{Kinds: []string{"sample_entity"}, Ticks: &replaydv1.TickRange{Every: &every}, Dem: only}}
+	include := []*replaydv1.EventFilter{{Kinds: []string{"sample_player", "sample_entity"}, Ticks: &replaydv1.TickRange{Every: &every}, Dem: only}}
 	if len(others) > 0 {
 		include = append(include, &replaydv1.EventFilter{Kinds: others})
 	}
@@ -65,6 +70,9 @@ func TestSamplesFold(t *testing.T) {
 			tick, got := samples.list[i].GetAtTick(), dem.EntityState{}
 			for ; i < len(samples.list) && samples.list[i].GetAtTick() == tick; i++ {
 				names := samples.names[i]
+				if samples.list[i].GetSamplePlayer() != nil {
+					continue
+				}
 				got.Apply(entity(samples.list[i].GetSampleEntity()), func(n uint32) string { return names[n] })
 			}
 			for ; next < len(events.list) && events.list[next].GetAtTick() <= tick; next++ {

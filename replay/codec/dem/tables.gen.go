@@ -391,6 +391,34 @@ var Tables = table.Format{
 			{Name: "fields", Comment: "The fields that the filter selects and that have a value.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfFieldValue}}},
 			{Name: "out_of_view", Comment: "True for an entity that is out of view. Its fields are those it had when it left.", Type: table.Bool},
 		}},
+		{Name: "sample_player", Comment: "How a player of one of the two sides stands at the end of a tick, by number. It is put together from what the entities say then of the player, of the player's hero or body, and of what that carries, and stands where the samples of entities do, before these. What the game does not have, the demo does not say, or may be wrong there (FieldValue.unproven) is absent.", Fields: []table.Field{
+			{Name: "player_id", Comment: "Dota 2: the number by which chat names the player. Other games: the slot, as in player_info.", Type: table.Int32},
+			{Name: "steam_id", Nullable: true, Comment: "The Steam id. Absent for bots.", Type: table.Uint64},
+			{Name: "name", Nullable: true, Comment: "The player's name.", Type: table.Name},
+			{Name: "team", Comment: "The side: 2 or 3.", Type: table.Int32},
+			{Name: "team_name", Nullable: true, Comment: "Its name, such as \"DOTA_TEAM_GOODGUYS\" or \"Terrorist\". Absent in Deadlock.", Type: table.Name},
+			{Name: "hero_id", Nullable: true, Comment: "Dota 2, Deadlock: the hero's number.", Type: table.Int32},
+			{Name: "hero_name", Nullable: true, Comment: "Dota 2, Deadlock: the hero's name, such as \"npc_dota_hero_axe\" or \"hero_haze\".", Type: table.Name},
+			{Name: "body_index", Nullable: true, Comment: "Slot of the entity of the hero or the body. Absent while the player has none.", Type: table.Int32},
+			{Name: "place", Nullable: true, Comment: "Where the hero or the body is, in world units, as its field CBodyComponent.place has it.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "angles", Nullable: true, Comment: "Counter-Strike 2, Deadlock: pitch, yaw and roll of the view, in degrees. Dota 2: of the hero.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "health", Nullable: true, Comment: "The health. In Counter-Strike 2 and Deadlock a body keeps it after death.", Type: table.Int32},
+			{Name: "max_health", Nullable: true, Comment: "The greatest health.", Type: table.Int32},
+			{Name: "alive", Nullable: true, Comment: "True while the hero or the body is alive.", Type: table.Bool},
+			{Name: "money", Nullable: true, Comment: "What the player can spend: money, Dota's reliable and unreliable gold, Deadlock's souls.", Type: table.Int32},
+			{Name: "net_worth", Nullable: true, Comment: "Dota 2, Deadlock: the net worth, as the game counts it.", Type: table.Int32},
+			{Name: "level", Nullable: true, Comment: "Dota 2, Deadlock: the hero's level.", Type: table.Int32},
+			{Name: "kills", Nullable: true, Comment: "The kills so far.", Type: table.Int32},
+			{Name: "deaths", Nullable: true, Comment: "The deaths so far.", Type: table.Int32},
+			{Name: "assists", Nullable: true, Comment: "The assists so far.", Type: table.Int32},
+			{Name: "last_hits", Nullable: true, Comment: "Dota 2, Deadlock: the last hits so far.", Type: table.Int32},
+			{Name: "denies", Nullable: true, Comment: "Dota 2, Deadlock: the denies so far.", Type: table.Int32},
+			{Name: "armor", Nullable: true, Comment: "Counter-Strike 2: the armor.", Type: table.Int32},
+			{Name: "mana", Nullable: true, Comment: "Dota 2: the mana.", Type: table.Float32},
+			{Name: "max_mana", Nullable: true, Comment: "Dota 2: the greatest mana.", Type: table.Float32},
+			{Name: "active_item", Nullable: true, Comment: "Counter-Strike 2: the item in hand.", Type: table.Text},
+			{Name: "items", Comment: "What is carried, in the order of the places for it. Dota 2: also the backpack, the stash and the places behind them, such as \"item_blink\". Counter-Strike 2: weapons and grenades, such as \"weapon_ak47\"; one of an unknown number has its class's name. Deadlock: what was bought, such as \"upgrade_headshot_booster\".", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
+		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
 			{Name: "pre_damage", Comment: "Deadlock: the damage before the victim's resistances.", Type: table.Float32},
@@ -923,6 +951,8 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowPlayerInfo(c[0:], &m.PlayerInfo)
 	case dem.KindSampleEntity:
 		rowSampleEntity(c[0:], &m.SampleEntity)
+	case dem.KindSamplePlayer:
+		rowSamplePlayer(c[0:], &m.SamplePlayer)
 	case dem.KindDamage:
 		rowDamage(c[0:], &m.Damage)
 	case dem.KindKill:
@@ -2117,6 +2147,139 @@ func rowSampleEntity(c []table.Column, m *dem.SampleEntity) {
 		}
 	}
 	c[23].Bool(m.OutOfView)
+}
+
+func rowSamplePlayer(c []table.Column, m *dem.SamplePlayer) {
+	_ = c[32]
+	c[0].Int32(m.PlayerId)
+	if m.SteamId != 0 {
+		c[1].Uint64(m.SteamId)
+	} else {
+		c[1].Null()
+	}
+	if len(m.Name) > 0 {
+		c[2].Name(m.Name)
+	} else {
+		c[2].Null()
+	}
+	c[3].Int32(m.Team)
+	if len(m.TeamName) > 0 {
+		c[4].Name(m.TeamName)
+	} else {
+		c[4].Null()
+	}
+	if m.HeroId != 0 {
+		c[5].Int32(m.HeroId)
+	} else {
+		c[5].Null()
+	}
+	if len(m.HeroName) > 0 {
+		c[6].Name(m.HeroName)
+	} else {
+		c[6].Null()
+	}
+	if m.BodyIndex != -1 {
+		c[7].Int32(m.BodyIndex)
+	} else {
+		c[7].Null()
+	}
+	if !c[8].Off {
+		if m.HasPlace {
+			table.Fields(c[8:])
+			rowVector(c[9:], &m.Place)
+		} else {
+			c[8].Null()
+		}
+	}
+	if !c[12].Off {
+		if m.HasAngles {
+			table.Fields(c[12:])
+			rowVector(c[13:], &m.Angles)
+		} else {
+			c[12].Null()
+		}
+	}
+	if m.HasHealth {
+		c[16].Int32(m.Health)
+	} else {
+		c[16].Null()
+	}
+	if m.HasMaxHealth {
+		c[17].Int32(m.MaxHealth)
+	} else {
+		c[17].Null()
+	}
+	if m.HasAlive {
+		c[18].Bool(m.Alive)
+	} else {
+		c[18].Null()
+	}
+	if m.HasMoney {
+		c[19].Int32(m.Money)
+	} else {
+		c[19].Null()
+	}
+	if m.HasNetWorth {
+		c[20].Int32(m.NetWorth)
+	} else {
+		c[20].Null()
+	}
+	if m.HasLevel {
+		c[21].Int32(m.Level)
+	} else {
+		c[21].Null()
+	}
+	if m.HasKills {
+		c[22].Int32(m.Kills)
+	} else {
+		c[22].Null()
+	}
+	if m.HasDeaths {
+		c[23].Int32(m.Deaths)
+	} else {
+		c[23].Null()
+	}
+	if m.HasAssists {
+		c[24].Int32(m.Assists)
+	} else {
+		c[24].Null()
+	}
+	if m.HasLastHits {
+		c[25].Int32(m.LastHits)
+	} else {
+		c[25].Null()
+	}
+	if m.HasDenies {
+		c[26].Int32(m.Denies)
+	} else {
+		c[26].Null()
+	}
+	if m.HasArmor {
+		c[27].Int32(m.Armor)
+	} else {
+		c[27].Null()
+	}
+	if m.HasMana {
+		c[28].Float32(m.Mana)
+	} else {
+		c[28].Null()
+	}
+	if m.HasMaxMana {
+		c[29].Float32(m.MaxMana)
+	} else {
+		c[29].Null()
+	}
+	if len(m.ActiveItem) > 0 {
+		c[30].Text(m.ActiveItem)
+	} else {
+		c[30].Null()
+	}
+	if !c[31].Off {
+		c[31].Items(len(m.Items))
+		for i := range m.Items {
+			c[32].Text(m.Items[i])
+		}
+	}
 }
 
 func rowDamage(c []table.Column, m *dem.Damage) {

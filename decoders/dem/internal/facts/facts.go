@@ -42,12 +42,13 @@ const (
 	LifeStates                        // of all games: "LIFE_DEAD"
 	CSTeams                           // of Counter-Strike 2: "Terrorist"
 	RoundEndReasons                   // of Counter-Strike 2: "BombDefused"
+	CSItems                           // of Counter-Strike 2, by the number of their definition: "weapon_ak47"
 	CitadelAnnouncements              // of Deadlock: "CITADEL_CHAT_MESSAGE_PAUSED"
 	tableCount
 )
 
 var tableNames = [tableCount]string{
-	"hero", "ability", "order", "announcement", "state", "mode", "gold", "xp", "rune", "team", "life", "csteam", "roundend", "citadel",
+	"hero", "ability", "order", "announcement", "state", "mode", "gold", "xp", "rune", "team", "life", "csteam", "roundend", "csitem", "citadel",
 }
 
 var tables = sync.OnceValue(func() (all [tableCount]map[int64][]byte) {

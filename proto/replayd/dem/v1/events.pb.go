@@ -777,6 +777,7 @@ type Event struct {
 	//	*Event_ServerCvar
 	//	*Event_PlayerInfo
 	//	*Event_SampleEntity
+	//	*Event_SamplePlayer
 	//	*Event_Damage
 	//	*Event_Kill
 	//	*Event_KillStreak
@@ -1149,6 +1150,15 @@ func (x *Event) GetSampleEntity() *SampleEntity {
 	return nil
 }
 
+func (x *Event) GetSamplePlayer() *SamplePlayer {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SamplePlayer); ok {
+			return x.SamplePlayer
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDamage() *Damage {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Damage); ok {
@@ -1401,6 +1411,11 @@ type Event_SampleEntity struct {
 	SampleEntity *SampleEntity `protobuf:"bytes,47,opt,name=sample_entity,json=sampleEntity,proto3,oneof"`
 }
 
+type Event_SamplePlayer struct {
+	// How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity.
+	SamplePlayer *SamplePlayer `protobuf:"bytes,48,opt,name=sample_player,json=samplePlayer,proto3,oneof"`
+}
+
 type Event_Damage struct {
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage *Damage `protobuf:"bytes,21,opt,name=damage,proto3,oneof"`
@@ -1510,6 +1525,8 @@ func (*Event_ServerCvar) isEvent_Kind() {}
 func (*Event_PlayerInfo) isEvent_Kind() {}
 
 func (*Event_SampleEntity) isEvent_Kind() {}
+
+func (*Event_SamplePlayer) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
 
@@ -2220,6 +2237,281 @@ func (x *SampleEntity) GetOutOfView() bool {
 	return false
 }
 
+// How a player of one of the two sides stands at the end of a tick, by number. It is put together from what the entities say then of the
+// player, of the player's hero or body, and of what that carries, and stands where the samples of entities do, before these. What the game
+// does not have, the demo does not say, or may be wrong there (FieldValue.unproven) is absent.
+type SamplePlayer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Dota 2: the number by which chat names the player. Other games: the slot, as in player_info.
+	PlayerId int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// The Steam id. Absent for bots.
+	SteamId *uint64 `protobuf:"varint,2,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
+	// The player's name.
+	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The side: 2 or 3.
+	Team int32 `protobuf:"varint,4,opt,name=team,proto3" json:"team,omitempty"`
+	// Its name, such as "DOTA_TEAM_GOODGUYS" or "Terrorist". Absent in Deadlock.
+	TeamName *string `protobuf:"bytes,5,opt,name=team_name,json=teamName,proto3,oneof" json:"team_name,omitempty"`
+	// Dota 2, Deadlock: the hero's number.
+	HeroId *int32 `protobuf:"varint,6,opt,name=hero_id,json=heroId,proto3,oneof" json:"hero_id,omitempty"`
+	// Dota 2, Deadlock: the hero's name, such as "npc_dota_hero_axe" or "hero_haze".
+	HeroName *string `protobuf:"bytes,7,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
+	// Slot of the entity of the hero or the body. Absent while the player has none.
+	BodyIndex *int32 `protobuf:"varint,8,opt,name=body_index,json=bodyIndex,proto3,oneof" json:"body_index,omitempty"`
+	// Where the hero or the body is, in world units, as its field CBodyComponent.place has it.
+	Place *Vector `protobuf:"bytes,9,opt,name=place,proto3" json:"place,omitempty"`
+	// Counter-Strike 2, Deadlock: pitch, yaw and roll of the view, in degrees. Dota 2: of the hero.
+	Angles *Vector `protobuf:"bytes,10,opt,name=angles,proto3" json:"angles,omitempty"`
+	// The health. In Counter-Strike 2 and Deadlock a body keeps it after death.
+	Health *int32 `protobuf:"varint,11,opt,name=health,proto3,oneof" json:"health,omitempty"`
+	// The greatest health.
+	MaxHealth *int32 `protobuf:"varint,12,opt,name=max_health,json=maxHealth,proto3,oneof" json:"max_health,omitempty"`
+	// True while the hero or the body is alive.
+	Alive *bool `protobuf:"varint,13,opt,name=alive,proto3,oneof" json:"alive,omitempty"`
+	// What the player can spend: money, Dota's reliable and unreliable gold, Deadlock's souls.
+	Money *int32 `protobuf:"varint,14,opt,name=money,proto3,oneof" json:"money,omitempty"`
+	// Dota 2, Deadlock: the net worth, as the game counts it.
+	NetWorth *int32 `protobuf:"varint,15,opt,name=net_worth,json=netWorth,proto3,oneof" json:"net_worth,omitempty"`
+	// Dota 2, Deadlock: the hero's level.
+	Level *int32 `protobuf:"varint,16,opt,name=level,proto3,oneof" json:"level,omitempty"`
+	// The kills so far.
+	Kills *int32 `protobuf:"varint,17,opt,name=kills,proto3,oneof" json:"kills,omitempty"`
+	// The deaths so far.
+	Deaths *int32 `protobuf:"varint,18,opt,name=deaths,proto3,oneof" json:"deaths,omitempty"`
+	// The assists so far.
+	Assists *int32 `protobuf:"varint,19,opt,name=assists,proto3,oneof" json:"assists,omitempty"`
+	// Dota 2, Deadlock: the last hits so far.
+	LastHits *int32 `protobuf:"varint,20,opt,name=last_hits,json=lastHits,proto3,oneof" json:"last_hits,omitempty"`
+	// Dota 2, Deadlock: the denies so far.
+	Denies *int32 `protobuf:"varint,21,opt,name=denies,proto3,oneof" json:"denies,omitempty"`
+	// Counter-Strike 2: the armor.
+	Armor *int32 `protobuf:"varint,22,opt,name=armor,proto3,oneof" json:"armor,omitempty"`
+	// Dota 2: the mana.
+	Mana *float32 `protobuf:"fixed32,23,opt,name=mana,proto3,oneof" json:"mana,omitempty"`
+	// Dota 2: the greatest mana.
+	MaxMana *float32 `protobuf:"fixed32,24,opt,name=max_mana,json=maxMana,proto3,oneof" json:"max_mana,omitempty"`
+	// Counter-Strike 2: the item in hand.
+	ActiveItem *string `protobuf:"bytes,25,opt,name=active_item,json=activeItem,proto3,oneof" json:"active_item,omitempty"`
+	// What is carried, in the order of the places for it. Dota 2: also the backpack, the stash and the places behind them, such as
+	// "item_blink". Counter-Strike 2: weapons and grenades, such as "weapon_ak47"; one of an unknown number has its class's name. Deadlock: what was
+	// bought, such as "upgrade_headshot_booster".
+	Items         []string `protobuf:"bytes,26,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SamplePlayer) Reset() {
+	*x = SamplePlayer{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SamplePlayer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SamplePlayer) ProtoMessage() {}
+
+func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SamplePlayer.ProtoReflect.Descriptor instead.
+func (*SamplePlayer) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SamplePlayer) GetPlayerId() int32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetSteamId() uint64 {
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *SamplePlayer) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetTeamName() string {
+	if x != nil && x.TeamName != nil {
+		return *x.TeamName
+	}
+	return ""
+}
+
+func (x *SamplePlayer) GetHeroId() int32 {
+	if x != nil && x.HeroId != nil {
+		return *x.HeroId
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetHeroName() string {
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
+	}
+	return ""
+}
+
+func (x *SamplePlayer) GetBodyIndex() int32 {
+	if x != nil && x.BodyIndex != nil {
+		return *x.BodyIndex
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetPlace() *Vector {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *SamplePlayer) GetAngles() *Vector {
+	if x != nil {
+		return x.Angles
+	}
+	return nil
+}
+
+func (x *SamplePlayer) GetHealth() int32 {
+	if x != nil && x.Health != nil {
+		return *x.Health
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMaxHealth() int32 {
+	if x != nil && x.MaxHealth != nil {
+		return *x.MaxHealth
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetAlive() bool {
+	if x != nil && x.Alive != nil {
+		return *x.Alive
+	}
+	return false
+}
+
+func (x *SamplePlayer) GetMoney() int32 {
+	if x != nil && x.Money != nil {
+		return *x.Money
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetNetWorth() int32 {
+	if x != nil && x.NetWorth != nil {
+		return *x.NetWorth
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetLevel() int32 {
+	if x != nil && x.Level != nil {
+		return *x.Level
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetKills() int32 {
+	if x != nil && x.Kills != nil {
+		return *x.Kills
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetDeaths() int32 {
+	if x != nil && x.Deaths != nil {
+		return *x.Deaths
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetAssists() int32 {
+	if x != nil && x.Assists != nil {
+		return *x.Assists
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetLastHits() int32 {
+	if x != nil && x.LastHits != nil {
+		return *x.LastHits
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetDenies() int32 {
+	if x != nil && x.Denies != nil {
+		return *x.Denies
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetArmor() int32 {
+	if x != nil && x.Armor != nil {
+		return *x.Armor
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMana() float32 {
+	if x != nil && x.Mana != nil {
+		return *x.Mana
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetMaxMana() float32 {
+	if x != nil && x.MaxMana != nil {
+		return *x.MaxMana
+	}
+	return 0
+}
+
+func (x *SamplePlayer) GetActiveItem() string {
+	if x != nil && x.ActiveItem != nil {
+		return *x.ActiveItem
+	}
+	return ""
+}
+
+func (x *SamplePlayer) GetItems() []string {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // An entity left the recorder's view.
 type EntityLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2235,7 +2527,7 @@ type EntityLeft struct {
 
 func (x *EntityLeft) Reset() {
 	*x = EntityLeft{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2539,7 @@ func (x *EntityLeft) String() string {
 func (*EntityLeft) ProtoMessage() {}
 
 func (x *EntityLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[9]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2552,7 @@ func (x *EntityLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityLeft.ProtoReflect.Descriptor instead.
 func (*EntityLeft) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EntityLeft) GetIndex() uint32 {
@@ -2299,7 +2591,7 @@ type EntityDeleted struct {
 
 func (x *EntityDeleted) Reset() {
 	*x = EntityDeleted{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2603,7 @@ func (x *EntityDeleted) String() string {
 func (*EntityDeleted) ProtoMessage() {}
 
 func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2616,7 @@ func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityDeleted.ProtoReflect.Descriptor instead.
 func (*EntityDeleted) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EntityDeleted) GetIndex() uint32 {
@@ -2367,7 +2659,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2671,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2684,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Tick) GetServerTick() uint32 {
@@ -2612,7 +2904,7 @@ type CombatLog struct {
 
 func (x *CombatLog) Reset() {
 	*x = CombatLog{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2916,7 @@ func (x *CombatLog) String() string {
 func (*CombatLog) ProtoMessage() {}
 
 func (x *CombatLog) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2929,7 @@ func (x *CombatLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombatLog.ProtoReflect.Descriptor instead.
 func (*CombatLog) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CombatLog) GetType() CombatLogType {
@@ -3280,7 +3572,7 @@ type GameEventKey struct {
 
 func (x *GameEventKey) Reset() {
 	*x = GameEventKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3584,7 @@ func (x *GameEventKey) String() string {
 func (*GameEventKey) ProtoMessage() {}
 
 func (x *GameEventKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3597,7 @@ func (x *GameEventKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventKey.ProtoReflect.Descriptor instead.
 func (*GameEventKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GameEventKey) GetName() string {
@@ -3474,7 +3766,7 @@ type GameEvent struct {
 
 func (x *GameEvent) Reset() {
 	*x = GameEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3486,7 +3778,7 @@ func (x *GameEvent) String() string {
 func (*GameEvent) ProtoMessage() {}
 
 func (x *GameEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3499,7 +3791,7 @@ func (x *GameEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEvent.ProtoReflect.Descriptor instead.
 func (*GameEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GameEvent) GetId() int32 {
@@ -3536,7 +3828,7 @@ type GameEventTypeKey struct {
 
 func (x *GameEventTypeKey) Reset() {
 	*x = GameEventTypeKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3840,7 @@ func (x *GameEventTypeKey) String() string {
 func (*GameEventTypeKey) ProtoMessage() {}
 
 func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3561,7 +3853,7 @@ func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventTypeKey.ProtoReflect.Descriptor instead.
 func (*GameEventTypeKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GameEventTypeKey) GetName() string {
@@ -3593,7 +3885,7 @@ type GameEventType struct {
 
 func (x *GameEventType) Reset() {
 	*x = GameEventType{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3897,7 @@ func (x *GameEventType) String() string {
 func (*GameEventType) ProtoMessage() {}
 
 func (x *GameEventType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3910,7 @@ func (x *GameEventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventType.ProtoReflect.Descriptor instead.
 func (*GameEventType) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GameEventType) GetId() int32 {
@@ -3659,7 +3951,7 @@ type StringTable struct {
 
 func (x *StringTable) Reset() {
 	*x = StringTable{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3671,7 +3963,7 @@ func (x *StringTable) String() string {
 func (*StringTable) ProtoMessage() {}
 
 func (x *StringTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3684,7 +3976,7 @@ func (x *StringTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTable.ProtoReflect.Descriptor instead.
 func (*StringTable) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StringTable) GetId() uint32 {
@@ -3734,7 +4026,7 @@ type StringTableEntry struct {
 
 func (x *StringTableEntry) Reset() {
 	*x = StringTableEntry{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3746,7 +4038,7 @@ func (x *StringTableEntry) String() string {
 func (*StringTableEntry) ProtoMessage() {}
 
 func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3759,7 +4051,7 @@ func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTableEntry.ProtoReflect.Descriptor instead.
 func (*StringTableEntry) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StringTableEntry) GetTableId() uint32 {
@@ -3838,7 +4130,7 @@ type Modifier struct {
 
 func (x *Modifier) Reset() {
 	*x = Modifier{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +4142,7 @@ func (x *Modifier) String() string {
 func (*Modifier) ProtoMessage() {}
 
 func (x *Modifier) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +4155,7 @@ func (x *Modifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Modifier.ProtoReflect.Descriptor instead.
 func (*Modifier) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Modifier) GetState() ModifierState {
@@ -4009,7 +4301,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4313,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4326,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Order) GetEntityIndex() int32 {
@@ -4135,7 +4427,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4439,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4452,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Sound) GetGuid() int32 {
@@ -4232,7 +4524,7 @@ type UserCmd struct {
 
 func (x *UserCmd) Reset() {
 	*x = UserCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4244,7 +4536,7 @@ func (x *UserCmd) String() string {
 func (*UserCmd) ProtoMessage() {}
 
 func (x *UserCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4257,7 +4549,7 @@ func (x *UserCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserCmd.ProtoReflect.Descriptor instead.
 func (*UserCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UserCmd) GetNumber() int32 {
@@ -4364,7 +4656,7 @@ type UserInput struct {
 
 func (x *UserInput) Reset() {
 	*x = UserInput{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4376,7 +4668,7 @@ func (x *UserInput) String() string {
 func (*UserInput) ProtoMessage() {}
 
 func (x *UserInput) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4389,7 +4681,7 @@ func (x *UserInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
 func (*UserInput) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UserInput) GetButtons() uint64 {
@@ -4548,7 +4840,7 @@ type SubtickMove struct {
 
 func (x *SubtickMove) Reset() {
 	*x = SubtickMove{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4560,7 +4852,7 @@ func (x *SubtickMove) String() string {
 func (*SubtickMove) ProtoMessage() {}
 
 func (x *SubtickMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4573,7 +4865,7 @@ func (x *SubtickMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
 func (*SubtickMove) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SubtickMove) GetButton() uint64 {
@@ -4650,7 +4942,7 @@ type InputHistory struct {
 
 func (x *InputHistory) Reset() {
 	*x = InputHistory{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4662,7 +4954,7 @@ func (x *InputHistory) String() string {
 func (*InputHistory) ProtoMessage() {}
 
 func (x *InputHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4675,7 +4967,7 @@ func (x *InputHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
 func (*InputHistory) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *InputHistory) GetViewAngles() *Vector {
@@ -4762,7 +5054,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4774,7 +5066,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4787,7 +5079,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Message) GetId() uint32 {
@@ -4877,7 +5169,7 @@ type MessageField struct {
 
 func (x *MessageField) Reset() {
 	*x = MessageField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4889,7 +5181,7 @@ func (x *MessageField) String() string {
 func (*MessageField) ProtoMessage() {}
 
 func (x *MessageField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4902,7 +5194,7 @@ func (x *MessageField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
 func (*MessageField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MessageField) GetNumber() uint32 {
@@ -4986,7 +5278,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4998,7 +5290,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5011,7 +5303,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -5115,7 +5407,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5127,7 +5419,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5140,7 +5432,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -5267,7 +5559,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5279,7 +5571,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5292,7 +5584,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -5447,7 +5739,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5459,7 +5751,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5472,7 +5764,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -5539,7 +5831,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5551,7 +5843,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5564,7 +5856,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -5716,7 +6008,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5728,7 +6020,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5741,7 +6033,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -6005,7 +6297,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6017,7 +6309,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6030,7 +6322,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -6101,7 +6393,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6113,7 +6405,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6126,7 +6418,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -6181,7 +6473,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6193,7 +6485,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6206,7 +6498,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -6336,7 +6628,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6348,7 +6640,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6361,7 +6653,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -6692,7 +6984,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6704,7 +6996,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6717,7 +7009,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -6765,7 +7057,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6777,7 +7069,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6790,7 +7082,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -6915,7 +7207,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6927,7 +7219,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6940,7 +7232,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -7127,7 +7419,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7431,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7444,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -7369,7 +7661,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7381,7 +7673,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7394,7 +7686,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -7562,7 +7854,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7574,7 +7866,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7587,7 +7879,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -7714,7 +8006,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7726,7 +8018,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7739,7 +8031,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -7794,7 +8086,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7806,7 +8098,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7819,7 +8111,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -7883,7 +8175,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7895,7 +8187,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7908,7 +8200,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Match) GetId() uint64 {
@@ -8014,7 +8306,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8026,7 +8318,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8039,7 +8331,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -8114,7 +8406,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8126,7 +8418,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8139,7 +8431,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -8255,7 +8547,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8267,7 +8559,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8280,7 +8572,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -8335,7 +8627,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8347,7 +8639,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8360,7 +8652,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SerializerField) GetName() string {
@@ -8455,7 +8747,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8467,7 +8759,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8480,7 +8772,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Serializer) GetName() string {
@@ -8517,7 +8809,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8529,7 +8821,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8542,7 +8834,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -8568,7 +8860,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8580,7 +8872,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8593,7 +8885,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -8607,7 +8899,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8619,7 +8911,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8632,7 +8924,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -8651,7 +8943,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8663,7 +8955,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8676,7 +8968,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 // A record of the file without an event of its own.
@@ -8705,7 +8997,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8717,7 +9009,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8730,7 +9022,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Command) GetId() uint32 {
@@ -8818,7 +9110,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8830,7 +9122,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8843,7 +9135,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -8931,7 +9223,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8943,7 +9235,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8956,7 +9248,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -9002,7 +9294,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9014,7 +9306,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9027,7 +9319,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -9079,7 +9371,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xfb\x13\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xc0\x14\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -9130,7 +9422,8 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"serverCvar\x12=\n" +
 	"\vplayer_info\x18. \x01(\v2\x1a.replayd.dem.v1.PlayerInfoH\x00R\n" +
 	"playerInfo\x12C\n" +
-	"\rsample_entity\x18/ \x01(\v2\x1c.replayd.dem.v1.SampleEntityH\x00R\fsampleEntity\x120\n" +
+	"\rsample_entity\x18/ \x01(\v2\x1c.replayd.dem.v1.SampleEntityH\x00R\fsampleEntity\x12C\n" +
+	"\rsample_player\x180 \x01(\v2\x1c.replayd.dem.v1.SamplePlayerH\x00R\fsamplePlayer\x120\n" +
 	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
 	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
 	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
@@ -9189,7 +9482,66 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x05class\x18\x02 \x01(\rB\x04\xe8\xe1\x18\x01R\x05class\x12\x16\n" +
 	"\x06serial\x18\x03 \x01(\rR\x06serial\x122\n" +
 	"\x06fields\x18\x04 \x03(\v2\x1a.replayd.dem.v1.FieldValueR\x06fields\x12\x1e\n" +
-	"\vout_of_view\x18\x05 \x01(\bR\toutOfView\"V\n" +
+	"\vout_of_view\x18\x05 \x01(\bR\toutOfView\"\xdd\b\n" +
+	"\fSamplePlayer\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\x05R\bplayerId\x12$\n" +
+	"\bsteam_id\x18\x02 \x01(\x04B\x04\xf0\xe1\x18\x00H\x00R\asteamId\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x01R\x04name\x88\x01\x01\x12\x12\n" +
+	"\x04team\x18\x04 \x01(\x05R\x04team\x12&\n" +
+	"\tteam_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\bteamName\x88\x01\x01\x12\"\n" +
+	"\ahero_id\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x00H\x03R\x06heroId\x88\x01\x01\x12&\n" +
+	"\thero_name\x18\a \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\bheroName\x88\x01\x01\x12(\n" +
+	"\n" +
+	"body_index\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x05R\tbodyIndex\x88\x01\x01\x12,\n" +
+	"\x05place\x18\t \x01(\v2\x16.replayd.dem.v1.VectorR\x05place\x12.\n" +
+	"\x06angles\x18\n" +
+	" \x01(\v2\x16.replayd.dem.v1.VectorR\x06angles\x12\x1b\n" +
+	"\x06health\x18\v \x01(\x05H\x06R\x06health\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"max_health\x18\f \x01(\x05H\aR\tmaxHealth\x88\x01\x01\x12\x19\n" +
+	"\x05alive\x18\r \x01(\bH\bR\x05alive\x88\x01\x01\x12\x19\n" +
+	"\x05money\x18\x0e \x01(\x05H\tR\x05money\x88\x01\x01\x12 \n" +
+	"\tnet_worth\x18\x0f \x01(\x05H\n" +
+	"R\bnetWorth\x88\x01\x01\x12\x19\n" +
+	"\x05level\x18\x10 \x01(\x05H\vR\x05level\x88\x01\x01\x12\x19\n" +
+	"\x05kills\x18\x11 \x01(\x05H\fR\x05kills\x88\x01\x01\x12\x1b\n" +
+	"\x06deaths\x18\x12 \x01(\x05H\rR\x06deaths\x88\x01\x01\x12\x1d\n" +
+	"\aassists\x18\x13 \x01(\x05H\x0eR\aassists\x88\x01\x01\x12 \n" +
+	"\tlast_hits\x18\x14 \x01(\x05H\x0fR\blastHits\x88\x01\x01\x12\x1b\n" +
+	"\x06denies\x18\x15 \x01(\x05H\x10R\x06denies\x88\x01\x01\x12\x19\n" +
+	"\x05armor\x18\x16 \x01(\x05H\x11R\x05armor\x88\x01\x01\x12\x17\n" +
+	"\x04mana\x18\x17 \x01(\x02H\x12R\x04mana\x88\x01\x01\x12\x1e\n" +
+	"\bmax_mana\x18\x18 \x01(\x02H\x13R\amaxMana\x88\x01\x01\x12*\n" +
+	"\vactive_item\x18\x19 \x01(\tB\x04\xf0\xe1\x18\x00H\x14R\n" +
+	"activeItem\x88\x01\x01\x12\x14\n" +
+	"\x05items\x18\x1a \x03(\tR\x05itemsB\v\n" +
+	"\t_steam_idB\a\n" +
+	"\x05_nameB\f\n" +
+	"\n" +
+	"_team_nameB\n" +
+	"\n" +
+	"\b_hero_idB\f\n" +
+	"\n" +
+	"_hero_nameB\r\n" +
+	"\v_body_indexB\t\n" +
+	"\a_healthB\r\n" +
+	"\v_max_healthB\b\n" +
+	"\x06_aliveB\b\n" +
+	"\x06_moneyB\f\n" +
+	"\n" +
+	"_net_worthB\b\n" +
+	"\x06_levelB\b\n" +
+	"\x06_killsB\t\n" +
+	"\a_deathsB\n" +
+	"\n" +
+	"\b_assistsB\f\n" +
+	"\n" +
+	"_last_hitsB\t\n" +
+	"\a_deniesB\b\n" +
+	"\x06_armorB\a\n" +
+	"\x05_manaB\v\n" +
+	"\t_max_manaB\x0e\n" +
+	"\f_active_item\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -10189,7 +10541,7 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),                // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),            // 1: replayd.dem.v1.CombatLogType
@@ -10207,154 +10559,158 @@ var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(*EntityUpdated)(nil),         // 13: replayd.dem.v1.EntityUpdated
 	(*EntityEntered)(nil),         // 14: replayd.dem.v1.EntityEntered
 	(*SampleEntity)(nil),          // 15: replayd.dem.v1.SampleEntity
-	(*EntityLeft)(nil),            // 16: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),         // 17: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),                  // 18: replayd.dem.v1.Tick
-	(*CombatLog)(nil),             // 19: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),          // 20: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),             // 21: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil),      // 22: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),         // 23: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),           // 24: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil),      // 25: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),              // 26: replayd.dem.v1.Modifier
-	(*Order)(nil),                 // 27: replayd.dem.v1.Order
-	(*Sound)(nil),                 // 28: replayd.dem.v1.Sound
-	(*UserCmd)(nil),               // 29: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),             // 30: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),           // 31: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),          // 32: replayd.dem.v1.InputHistory
-	(*Message)(nil),               // 33: replayd.dem.v1.Message
-	(*MessageField)(nil),          // 34: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),             // 35: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),                  // 36: replayd.dem.v1.Chat
-	(*Ping)(nil),                  // 37: replayd.dem.v1.Ping
-	(*MapLine)(nil),               // 38: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),             // 39: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),                // 40: replayd.dem.v1.Damage
-	(*Kill)(nil),                  // 41: replayd.dem.v1.Kill
-	(*KillStreak)(nil),            // 42: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),         // 43: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),                  // 44: replayd.dem.v1.Shot
-	(*Tracer)(nil),                // 45: replayd.dem.v1.Tracer
-	(*Impact)(nil),                // 46: replayd.dem.v1.Impact
-	(*Voice)(nil),                 // 47: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),         // 48: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),          // 49: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),            // 50: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),           // 51: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),             // 52: replayd.dem.v1.DraftPick
-	(*Match)(nil),                 // 53: replayd.dem.v1.Match
-	(*FileInfo)(nil),              // 54: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),            // 55: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),             // 56: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),       // 57: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),            // 58: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),            // 59: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),              // 60: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),              // 61: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),                  // 62: replayd.dem.v1.Stop
-	(*Command)(nil),               // 63: replayd.dem.v1.Command
-	(*Fault)(nil),                 // 64: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),            // 65: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),            // 66: replayd.dem.v1.PlayerInfo
-	(*timestamppb.Timestamp)(nil), // 67: google.protobuf.Timestamp
+	(*SamplePlayer)(nil),          // 16: replayd.dem.v1.SamplePlayer
+	(*EntityLeft)(nil),            // 17: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 18: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 19: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 20: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 21: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 22: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 23: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 24: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 25: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 26: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 27: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 28: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 29: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 30: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 31: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 32: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 33: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 34: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 35: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 36: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 37: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 38: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 39: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 40: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 41: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 42: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 43: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 44: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 45: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 46: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 47: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 48: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 49: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 50: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 51: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 52: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 53: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 54: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 55: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 56: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 57: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 58: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 59: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 60: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 61: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 62: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 63: replayd.dem.v1.Stop
+	(*Command)(nil),               // 64: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 65: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 66: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 67: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
 	8,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
 	13, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
 	12, // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
 	14, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	16, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	17, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	18, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	19, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	21, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	25, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	26, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	27, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	28, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	29, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	33, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	35, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	36, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	37, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	38, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	39, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	50, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	54, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	55, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	56, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	58, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	24, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	23, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	59, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	60, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	61, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	62, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	63, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	64, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	65, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	66, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	17, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	18, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	19, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	20, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	22, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	26, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	27, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	28, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	29, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	30, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	34, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	36, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	37, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	38, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	39, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	40, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	51, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	55, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	56, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	57, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	59, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	25, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	24, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	60, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	61, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	62, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	63, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	64, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	65, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	66, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	67, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
 	15, // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
-	40, // 36: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	41, // 37: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	42, // 38: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	43, // 39: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	44, // 40: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	46, // 41: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	47, // 42: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	49, // 43: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	9,  // 44: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	10, // 45: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	11, // 46: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 47: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 48: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 49: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
-	0,  // 50: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	1,  // 51: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	20, // 52: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	22, // 53: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	2,  // 54: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	9,  // 55: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	3,  // 56: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
-	30, // 57: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
-	9,  // 58: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
-	31, // 59: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
-	32, // 60: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
-	9,  // 61: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
-	9,  // 62: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	34, // 63: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
-	9,  // 64: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	9,  // 65: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 66: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	9,  // 67: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	4,  // 68: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	9,  // 69: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 70: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	9,  // 71: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	9,  // 72: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	9,  // 73: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	45, // 74: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	45, // 75: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	9,  // 76: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	9,  // 77: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	9,  // 78: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	5,  // 79: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	67, // 80: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
-	48, // 81: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	51, // 82: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	52, // 83: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	67, // 84: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
-	53, // 85: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	57, // 86: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	34, // 87: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	6,  // 88: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	89, // [89:89] is the sub-list for method output_type
-	89, // [89:89] is the sub-list for method input_type
-	89, // [89:89] is the sub-list for extension type_name
-	89, // [89:89] is the sub-list for extension extendee
-	0,  // [0:89] is the sub-list for field type_name
+	16, // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
+	41, // 37: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	42, // 38: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	43, // 39: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	44, // 40: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	45, // 41: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	47, // 42: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	48, // 43: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	50, // 44: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	9,  // 45: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	10, // 46: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	11, // 47: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 48: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 49: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	11, // 50: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
+	9,  // 51: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
+	9,  // 52: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
+	0,  // 53: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	1,  // 54: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	21, // 55: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	23, // 56: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	2,  // 57: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	9,  // 58: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	3,  // 59: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	31, // 60: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	9,  // 61: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	32, // 62: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	33, // 63: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	9,  // 64: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	9,  // 65: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	35, // 66: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	9,  // 67: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	9,  // 68: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 69: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	9,  // 70: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	4,  // 71: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	9,  // 72: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	9,  // 73: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	9,  // 74: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	9,  // 75: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	9,  // 76: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	46, // 77: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	46, // 78: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	9,  // 79: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	9,  // 80: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	9,  // 81: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	5,  // 82: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	68, // 83: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	49, // 84: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	52, // 85: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	53, // 86: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	68, // 87: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	54, // 88: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	58, // 89: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	35, // 90: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	6,  // 91: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -10398,6 +10754,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_ServerCvar)(nil),
 		(*Event_PlayerInfo)(nil),
 		(*Event_SampleEntity)(nil),
+		(*Event_SamplePlayer)(nil),
 		(*Event_Damage)(nil),
 		(*Event_Kill)(nil),
 		(*Event_KillStreak)(nil),
@@ -10418,9 +10775,10 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*FieldValue_Tuple)(nil),
 		(*FieldValue_Blob)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[9].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[12].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[13].OneofWrappers = []any{
+	file_replayd_dem_v1_events_proto_msgTypes[13].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[14].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
 		(*GameEventKey_Int)(nil),
@@ -10429,8 +10787,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[14].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
@@ -10450,26 +10807,27 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[50].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[51].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[59].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[60].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   60,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -574,6 +574,22 @@ class SampleEntity(_Event):
         return self.event.sample_entity
 
 
+class SamplePlayer(_Event):
+    """How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sample_player"] = "sample_player"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SamplePlayer:
+        return self.event.sample_player
+
+
 class Damage(_Event):
     """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -754,6 +770,7 @@ Event: _TypeAlias = _Union[
     ServerCvar,
     PlayerInfo,
     SampleEntity,
+    SamplePlayer,
     Damage,
     Kill,
     KillStreak,
@@ -802,6 +819,7 @@ Kind: _TypeAlias = _Literal[
     "server_cvar",
     "player_info",
     "sample_entity",
+    "sample_player",
     "damage",
     "kill",
     "kill_streak",
@@ -854,6 +872,7 @@ FORMAT: _Format[Event, Batch] = _Format(
         "server_cvar": ServerCvar,
         "player_info": PlayerInfo,
         "sample_entity": SampleEntity,
+        "sample_player": SamplePlayer,
         "damage": Damage,
         "kill": Kill,
         "kill_streak": KillStreak,

@@ -559,6 +559,7 @@ class Event(google.protobuf.message.Message):
     SERVER_CVAR_FIELD_NUMBER: builtins.int
     PLAYER_INFO_FIELD_NUMBER: builtins.int
     SAMPLE_ENTITY_FIELD_NUMBER: builtins.int
+    SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
     DAMAGE_FIELD_NUMBER: builtins.int
     KILL_FIELD_NUMBER: builtins.int
     KILL_STREAK_FIELD_NUMBER: builtins.int
@@ -712,6 +713,10 @@ class Event(google.protobuf.message.Message):
         """
 
     @property
+    def sample_player(self) -> Global___SamplePlayer:
+        """How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity."""
+
+    @property
     def damage(self) -> Global___Damage:
         """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -782,6 +787,7 @@ class Event(google.protobuf.message.Message):
         server_cvar: Global___ServerCvar | None = ...,
         player_info: Global___PlayerInfo | None = ...,
         sample_entity: Global___SampleEntity | None = ...,
+        sample_player: Global___SamplePlayer | None = ...,
         damage: Global___Damage | None = ...,
         kill: Global___Kill | None = ...,
         kill_streak: Global___KillStreak | None = ...,
@@ -791,11 +797,11 @@ class Event(google.protobuf.message.Message):
         voice: Global___Voice | None = ...,
         match_summary: Global___MatchSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1087,6 +1093,223 @@ class SampleEntity(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___SampleEntity: typing_extensions.TypeAlias = SampleEntity
+
+@typing.final
+class SamplePlayer(google.protobuf.message.Message):
+    """How a player of one of the two sides stands at the end of a tick, by number. It is put together from what the entities say then of the
+    player, of the player's hero or body, and of what that carries, and stands where the samples of entities do, before these. What the game
+    does not have, the demo does not say, or may be wrong there (FieldValue.unproven) is absent.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    STEAM_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TEAM_NAME_FIELD_NUMBER: builtins.int
+    HERO_ID_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
+    BODY_INDEX_FIELD_NUMBER: builtins.int
+    PLACE_FIELD_NUMBER: builtins.int
+    ANGLES_FIELD_NUMBER: builtins.int
+    HEALTH_FIELD_NUMBER: builtins.int
+    MAX_HEALTH_FIELD_NUMBER: builtins.int
+    ALIVE_FIELD_NUMBER: builtins.int
+    MONEY_FIELD_NUMBER: builtins.int
+    NET_WORTH_FIELD_NUMBER: builtins.int
+    LEVEL_FIELD_NUMBER: builtins.int
+    KILLS_FIELD_NUMBER: builtins.int
+    DEATHS_FIELD_NUMBER: builtins.int
+    ASSISTS_FIELD_NUMBER: builtins.int
+    LAST_HITS_FIELD_NUMBER: builtins.int
+    DENIES_FIELD_NUMBER: builtins.int
+    ARMOR_FIELD_NUMBER: builtins.int
+    MANA_FIELD_NUMBER: builtins.int
+    MAX_MANA_FIELD_NUMBER: builtins.int
+    ACTIVE_ITEM_FIELD_NUMBER: builtins.int
+    ITEMS_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """Dota 2: the number by which chat names the player. Other games: the slot, as in player_info."""
+    steam_id: builtins.int
+    """The Steam id. Absent for bots."""
+    name: builtins.str
+    """The player's name."""
+    team: builtins.int
+    """The side: 2 or 3."""
+    team_name: builtins.str
+    """Its name, such as "DOTA_TEAM_GOODGUYS" or "Terrorist". Absent in Deadlock."""
+    hero_id: builtins.int
+    """Dota 2, Deadlock: the hero's number."""
+    hero_name: builtins.str
+    """Dota 2, Deadlock: the hero's name, such as "npc_dota_hero_axe" or "hero_haze"."""
+    body_index: builtins.int
+    """Slot of the entity of the hero or the body. Absent while the player has none."""
+    health: builtins.int
+    """The health. In Counter-Strike 2 and Deadlock a body keeps it after death."""
+    max_health: builtins.int
+    """The greatest health."""
+    alive: builtins.bool
+    """True while the hero or the body is alive."""
+    money: builtins.int
+    """What the player can spend: money, Dota's reliable and unreliable gold, Deadlock's souls."""
+    net_worth: builtins.int
+    """Dota 2, Deadlock: the net worth, as the game counts it."""
+    level: builtins.int
+    """Dota 2, Deadlock: the hero's level."""
+    kills: builtins.int
+    """The kills so far."""
+    deaths: builtins.int
+    """The deaths so far."""
+    assists: builtins.int
+    """The assists so far."""
+    last_hits: builtins.int
+    """Dota 2, Deadlock: the last hits so far."""
+    denies: builtins.int
+    """Dota 2, Deadlock: the denies so far."""
+    armor: builtins.int
+    """Counter-Strike 2: the armor."""
+    mana: builtins.float
+    """Dota 2: the mana."""
+    max_mana: builtins.float
+    """Dota 2: the greatest mana."""
+    active_item: builtins.str
+    """Counter-Strike 2: the item in hand."""
+    @property
+    def place(self) -> Global___Vector:
+        """Where the hero or the body is, in world units, as its field CBodyComponent.place has it."""
+
+    @property
+    def angles(self) -> Global___Vector:
+        """Counter-Strike 2, Deadlock: pitch, yaw and roll of the view, in degrees. Dota 2: of the hero."""
+
+    @property
+    def items(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What is carried, in the order of the places for it. Dota 2: also the backpack, the stash and the places behind them, such as
+        "item_blink". Counter-Strike 2: weapons and grenades, such as "weapon_ak47"; one of an unknown number has its class's name. Deadlock: what was
+        bought, such as "upgrade_headshot_booster".
+        """
+
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int = ...,
+        steam_id: builtins.int | None = ...,
+        name: builtins.str | None = ...,
+        team: builtins.int = ...,
+        team_name: builtins.str | None = ...,
+        hero_id: builtins.int | None = ...,
+        hero_name: builtins.str | None = ...,
+        body_index: builtins.int | None = ...,
+        place: Global___Vector | None = ...,
+        angles: Global___Vector | None = ...,
+        health: builtins.int | None = ...,
+        max_health: builtins.int | None = ...,
+        alive: builtins.bool | None = ...,
+        money: builtins.int | None = ...,
+        net_worth: builtins.int | None = ...,
+        level: builtins.int | None = ...,
+        kills: builtins.int | None = ...,
+        deaths: builtins.int | None = ...,
+        assists: builtins.int | None = ...,
+        last_hits: builtins.int | None = ...,
+        denies: builtins.int | None = ...,
+        armor: builtins.int | None = ...,
+        mana: builtins.float | None = ...,
+        max_mana: builtins.float | None = ...,
+        active_item: builtins.str | None = ...,
+        items: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_active_item", b"_active_item", "_alive", b"_alive", "_armor", b"_armor", "_assists", b"_assists", "_body_index", b"_body_index", "_deaths", b"_deaths", "_denies", b"_denies", "_health", b"_health", "_hero_id", b"_hero_id", "_hero_name", b"_hero_name", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_mana", b"_mana", "_max_health", b"_max_health", "_max_mana", b"_max_mana", "_money", b"_money", "_name", b"_name", "_net_worth", b"_net_worth", "_steam_id", b"_steam_id", "_team_name", b"_team_name", "active_item", b"active_item", "alive", b"alive", "angles", b"angles", "armor", b"armor", "assists", b"assists", "body_index", b"body_index", "deaths", b"deaths", "denies", b"denies", "health", b"health", "hero_id", b"hero_id", "hero_name", b"hero_name", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "mana", b"mana", "max_health", b"max_health", "max_mana", b"max_mana", "money", b"money", "name", b"name", "net_worth", b"net_worth", "place", b"place", "steam_id", b"steam_id", "team_name", b"team_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_active_item", b"_active_item", "_alive", b"_alive", "_armor", b"_armor", "_assists", b"_assists", "_body_index", b"_body_index", "_deaths", b"_deaths", "_denies", b"_denies", "_health", b"_health", "_hero_id", b"_hero_id", "_hero_name", b"_hero_name", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_mana", b"_mana", "_max_health", b"_max_health", "_max_mana", b"_max_mana", "_money", b"_money", "_name", b"_name", "_net_worth", b"_net_worth", "_steam_id", b"_steam_id", "_team_name", b"_team_name", "active_item", b"active_item", "alive", b"alive", "angles", b"angles", "armor", b"armor", "assists", b"assists", "body_index", b"body_index", "deaths", b"deaths", "denies", b"denies", "health", b"health", "hero_id", b"hero_id", "hero_name", b"hero_name", "items", b"items", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "mana", b"mana", "max_health", b"max_health", "max_mana", b"max_mana", "money", b"money", "name", b"name", "net_worth", b"net_worth", "place", b"place", "player_id", b"player_id", "steam_id", b"steam_id", "team", b"team", "team_name", b"team_name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__active_item: typing_extensions.TypeAlias = typing.Literal["active_item"]
+    _WhichOneofArgType__active_item: typing_extensions.TypeAlias = typing.Literal["_active_item", b"_active_item"]
+    _WhichOneofReturnType__alive: typing_extensions.TypeAlias = typing.Literal["alive"]
+    _WhichOneofArgType__alive: typing_extensions.TypeAlias = typing.Literal["_alive", b"_alive"]
+    _WhichOneofReturnType__armor: typing_extensions.TypeAlias = typing.Literal["armor"]
+    _WhichOneofArgType__armor: typing_extensions.TypeAlias = typing.Literal["_armor", b"_armor"]
+    _WhichOneofReturnType__assists: typing_extensions.TypeAlias = typing.Literal["assists"]
+    _WhichOneofArgType__assists: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists"]
+    _WhichOneofReturnType__body_index: typing_extensions.TypeAlias = typing.Literal["body_index"]
+    _WhichOneofArgType__body_index: typing_extensions.TypeAlias = typing.Literal["_body_index", b"_body_index"]
+    _WhichOneofReturnType__deaths: typing_extensions.TypeAlias = typing.Literal["deaths"]
+    _WhichOneofArgType__deaths: typing_extensions.TypeAlias = typing.Literal["_deaths", b"_deaths"]
+    _WhichOneofReturnType__denies: typing_extensions.TypeAlias = typing.Literal["denies"]
+    _WhichOneofArgType__denies: typing_extensions.TypeAlias = typing.Literal["_denies", b"_denies"]
+    _WhichOneofReturnType__health: typing_extensions.TypeAlias = typing.Literal["health"]
+    _WhichOneofArgType__health: typing_extensions.TypeAlias = typing.Literal["_health", b"_health"]
+    _WhichOneofReturnType__hero_id: typing_extensions.TypeAlias = typing.Literal["hero_id"]
+    _WhichOneofArgType__hero_id: typing_extensions.TypeAlias = typing.Literal["_hero_id", b"_hero_id"]
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    _WhichOneofReturnType__kills: typing_extensions.TypeAlias = typing.Literal["kills"]
+    _WhichOneofArgType__kills: typing_extensions.TypeAlias = typing.Literal["_kills", b"_kills"]
+    _WhichOneofReturnType__last_hits: typing_extensions.TypeAlias = typing.Literal["last_hits"]
+    _WhichOneofArgType__last_hits: typing_extensions.TypeAlias = typing.Literal["_last_hits", b"_last_hits"]
+    _WhichOneofReturnType__level: typing_extensions.TypeAlias = typing.Literal["level"]
+    _WhichOneofArgType__level: typing_extensions.TypeAlias = typing.Literal["_level", b"_level"]
+    _WhichOneofReturnType__mana: typing_extensions.TypeAlias = typing.Literal["mana"]
+    _WhichOneofArgType__mana: typing_extensions.TypeAlias = typing.Literal["_mana", b"_mana"]
+    _WhichOneofReturnType__max_health: typing_extensions.TypeAlias = typing.Literal["max_health"]
+    _WhichOneofArgType__max_health: typing_extensions.TypeAlias = typing.Literal["_max_health", b"_max_health"]
+    _WhichOneofReturnType__max_mana: typing_extensions.TypeAlias = typing.Literal["max_mana"]
+    _WhichOneofArgType__max_mana: typing_extensions.TypeAlias = typing.Literal["_max_mana", b"_max_mana"]
+    _WhichOneofReturnType__money: typing_extensions.TypeAlias = typing.Literal["money"]
+    _WhichOneofArgType__money: typing_extensions.TypeAlias = typing.Literal["_money", b"_money"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__net_worth: typing_extensions.TypeAlias = typing.Literal["net_worth"]
+    _WhichOneofArgType__net_worth: typing_extensions.TypeAlias = typing.Literal["_net_worth", b"_net_worth"]
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
+    _WhichOneofReturnType__team_name: typing_extensions.TypeAlias = typing.Literal["team_name"]
+    _WhichOneofArgType__team_name: typing_extensions.TypeAlias = typing.Literal["_team_name", b"_team_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__active_item) -> _WhichOneofReturnType__active_item | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__alive) -> _WhichOneofReturnType__alive | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__armor) -> _WhichOneofReturnType__armor | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__assists) -> _WhichOneofReturnType__assists | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__body_index) -> _WhichOneofReturnType__body_index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__deaths) -> _WhichOneofReturnType__deaths | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__denies) -> _WhichOneofReturnType__denies | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__health) -> _WhichOneofReturnType__health | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_id) -> _WhichOneofReturnType__hero_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__kills) -> _WhichOneofReturnType__kills | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_hits) -> _WhichOneofReturnType__last_hits | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__level) -> _WhichOneofReturnType__level | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__mana) -> _WhichOneofReturnType__mana | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_health) -> _WhichOneofReturnType__max_health | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_mana) -> _WhichOneofReturnType__max_mana | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__money) -> _WhichOneofReturnType__money | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__net_worth) -> _WhichOneofReturnType__net_worth | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team_name) -> _WhichOneofReturnType__team_name | None: ...
+
+Global___SamplePlayer: typing_extensions.TypeAlias = SamplePlayer
 
 @typing.final
 class EntityLeft(google.protobuf.message.Message):

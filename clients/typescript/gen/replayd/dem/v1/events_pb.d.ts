@@ -351,6 +351,14 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "sampleEntity";
   } | {
     /**
+     * How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity.
+     *
+     * @generated from field: replayd.dem.v1.SamplePlayer sample_player = 48;
+     */
+    value: SamplePlayer;
+    case: "samplePlayer";
+  } | {
+    /**
      * An entity was hurt (Deadlock, Counter-Strike 2).
      *
      * @generated from field: replayd.dem.v1.Damage damage = 21;
@@ -802,6 +810,205 @@ export declare type SampleEntity = Message$1<"replayd.dem.v1.SampleEntity"> & {
  * Use `create(SampleEntitySchema)` to create a new message.
  */
 export declare const SampleEntitySchema: GenMessage<SampleEntity>;
+
+/**
+ * How a player of one of the two sides stands at the end of a tick, by number. It is put together from what the entities say then of the
+ * player, of the player's hero or body, and of what that carries, and stands where the samples of entities do, before these. What the game
+ * does not have, the demo does not say, or may be wrong there (FieldValue.unproven) is absent.
+ *
+ * @generated from message replayd.dem.v1.SamplePlayer
+ */
+export declare type SamplePlayer = Message$1<"replayd.dem.v1.SamplePlayer"> & {
+  /**
+   * Dota 2: the number by which chat names the player. Other games: the slot, as in player_info.
+   *
+   * @generated from field: int32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * The Steam id. Absent for bots.
+   *
+   * @generated from field: optional uint64 steam_id = 2;
+   */
+  steamId?: bigint | undefined;
+
+  /**
+   * The player's name.
+   *
+   * @generated from field: optional string name = 3;
+   */
+  name?: string | undefined;
+
+  /**
+   * The side: 2 or 3.
+   *
+   * @generated from field: int32 team = 4;
+   */
+  team: number;
+
+  /**
+   * Its name, such as "DOTA_TEAM_GOODGUYS" or "Terrorist". Absent in Deadlock.
+   *
+   * @generated from field: optional string team_name = 5;
+   */
+  teamName?: string | undefined;
+
+  /**
+   * Dota 2, Deadlock: the hero's number.
+   *
+   * @generated from field: optional int32 hero_id = 6;
+   */
+  heroId?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: the hero's name, such as "npc_dota_hero_axe" or "hero_haze".
+   *
+   * @generated from field: optional string hero_name = 7;
+   */
+  heroName?: string | undefined;
+
+  /**
+   * Slot of the entity of the hero or the body. Absent while the player has none.
+   *
+   * @generated from field: optional int32 body_index = 8;
+   */
+  bodyIndex?: number | undefined;
+
+  /**
+   * Where the hero or the body is, in world units, as its field CBodyComponent.place has it.
+   *
+   * @generated from field: replayd.dem.v1.Vector place = 9;
+   */
+  place?: Vector | undefined;
+
+  /**
+   * Counter-Strike 2, Deadlock: pitch, yaw and roll of the view, in degrees. Dota 2: of the hero.
+   *
+   * @generated from field: replayd.dem.v1.Vector angles = 10;
+   */
+  angles?: Vector | undefined;
+
+  /**
+   * The health. In Counter-Strike 2 and Deadlock a body keeps it after death.
+   *
+   * @generated from field: optional int32 health = 11;
+   */
+  health?: number | undefined;
+
+  /**
+   * The greatest health.
+   *
+   * @generated from field: optional int32 max_health = 12;
+   */
+  maxHealth?: number | undefined;
+
+  /**
+   * True while the hero or the body is alive.
+   *
+   * @generated from field: optional bool alive = 13;
+   */
+  alive?: boolean | undefined;
+
+  /**
+   * What the player can spend: money, Dota's reliable and unreliable gold, Deadlock's souls.
+   *
+   * @generated from field: optional int32 money = 14;
+   */
+  money?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: the net worth, as the game counts it.
+   *
+   * @generated from field: optional int32 net_worth = 15;
+   */
+  netWorth?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: the hero's level.
+   *
+   * @generated from field: optional int32 level = 16;
+   */
+  level?: number | undefined;
+
+  /**
+   * The kills so far.
+   *
+   * @generated from field: optional int32 kills = 17;
+   */
+  kills?: number | undefined;
+
+  /**
+   * The deaths so far.
+   *
+   * @generated from field: optional int32 deaths = 18;
+   */
+  deaths?: number | undefined;
+
+  /**
+   * The assists so far.
+   *
+   * @generated from field: optional int32 assists = 19;
+   */
+  assists?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: the last hits so far.
+   *
+   * @generated from field: optional int32 last_hits = 20;
+   */
+  lastHits?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: the denies so far.
+   *
+   * @generated from field: optional int32 denies = 21;
+   */
+  denies?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the armor.
+   *
+   * @generated from field: optional int32 armor = 22;
+   */
+  armor?: number | undefined;
+
+  /**
+   * Dota 2: the mana.
+   *
+   * @generated from field: optional float mana = 23;
+   */
+  mana?: number | undefined;
+
+  /**
+   * Dota 2: the greatest mana.
+   *
+   * @generated from field: optional float max_mana = 24;
+   */
+  maxMana?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the item in hand.
+   *
+   * @generated from field: optional string active_item = 25;
+   */
+  activeItem?: string | undefined;
+
+  /**
+   * What is carried, in the order of the places for it. Dota 2: also the backpack, the stash and the places behind them, such as
+   * "item_blink". Counter-Strike 2: weapons and grenades, such as "weapon_ak47"; one of an unknown number has its class's name. Deadlock: what was
+   * bought, such as "upgrade_headshot_booster".
+   *
+   * @generated from field: repeated string items = 26;
+   */
+  items: string[];
+};
+
+/**
+ * Describes the message replayd.dem.v1.SamplePlayer.
+ * Use `create(SamplePlayerSchema)` to create a new message.
+ */
+export declare const SamplePlayerSchema: GenMessage<SamplePlayer>;
 
 /**
  * An entity left the recorder's view.

@@ -1,0 +1,207 @@
+package demtest
+
+// list is the type of a list of objects, and ref that of a reference to an entity.
+func list(of string) string { return "CUtlVectorEmbeddedNetworkVar< " + of + " >" }
+
+const (
+	ref  = "CHandle< CBaseEntity >"
+	refs = "CNetworkUtlVectorBase< CHandle< CBaseEntity > >"
+	none = 1<<24 - 1 // the reference to no entity
+)
+
+// numbers returns fields with a number each.
+func numbers(names ...string) (fields []Field) {
+	for _, name := range names {
+		fields = append(fields, Field{Name: name, Type: "int32"})
+	}
+	return fields
+}
+
+// ints returns the values of the first fields of an object.
+func (g *world) ints(path []int, from int, v ...int64) (values []Value) {
+	for i, n := range v {
+		values = append(values, g.int(append(append([]int(nil), path...), from+i), n))
+	}
+	return values
+}
+
+// pitched returns angles of 90 and 45 degrees.
+func pitched(path ...int) Value {
+	return Value{path, func(w *Bits) {
+		w.Code("110")
+		w.Bits(1<<18, 20)
+		w.Bits(1<<17, 20)
+	}}
+}
+
+// Players returns a demo of a game, named as in the header, with a player of each side and one who watches. The first one carries things,
+// pays for something at tick 2, and is killed by the second at tick 3. It has all fields that the facts of players are read from.
+func Players(game string) []byte {
+	g := &gameOf{}
+	start := func(classes []string, schema []Serializer, names ...string) {
+		var entries []Entry
+		for i, name := range names {
+			entries = append(entries, Entry{Index: i, Key: name})
+		}
+		schema = append([]Serializer{
+			{Name: "CBodyComponent", Fields: bodyFields},
+			{Name: "CEntityIdentity", Fields: []Field{{Name: "m_nameStringableIndex", Type: "int32"}}},
+		}, schema...)
+		g.start(Proto(nil).Text(1, "PBDEMS2\x00").Text(14, game).Varint(13, 10000), 1.0/32, classes, schema, Table{}.Create("EntityNames", false, entries...))
+	}
+	packet := func(tick int32, e *Entities) {
+		g.d.Packet(tick, Message{4, Proto(nil).Varint(1, 1000+int64(tick))}, e.Message(tick > 0))
+	}
+	switch game {
+	case "dota":
+		g.dotaPlayers(start, packet)
+	case "csgo":
+		g.counterStrikePlayers(start, packet)
+	case "citadel":
+		g.deadlockPlayers(start, packet)
+	}
+	packet(4, g.entities()) // ends tick 3
+	g.d.Record(CmdStop, 4, nil)
+	return g.d.Bytes()
+}
+
+var (
+	bodyField  = Field{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"}
+	namedField = Field{Name: "m_pEntity", Type: "CEntityIdentity*", Serializer: "CEntityIdentity"}
+	eyeField   = Field{Name: "m_angEyeAngles", Type: "QAngle", Encoder: "qangle_precise"}
+	whoFields  = []Field{
+		{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_steamID", Type: "uint64", Encoder: "fixed64"}, {Name: "m_iTeamNum", Type: "uint8"},
+		{Name: "m_hPlayerPawn", Type: ref}, {Name: "m_hHeroPawn", Type: ref},
+	}
+)
+
+// who returns the values of whoFields.
+func (g *world) who(name string, steam, team, pawn uint64) []Value {
+	return []Value{g.text([]int{0}, name), g.bits([]int{1}, steam, 64), g.uint([]int{2}, team), g.uint([]int{3}, pawn), g.uint([]int{4}, pawn)}
+}
+
+func (g *world) named(path []int, name int64) []Value {
+	return []Value{g.bool(path, true), g.int(append(append([]int(nil), path...), 0), name)}
+}
+
+func all(parts ...[]Value) (values []Value) {
+	for _, p := range parts {
+		values = append(values, p...)
+	}
+	return values
+}
+
+const steam = 76561197960265729
+
+func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities)) {
+	item := numbers("m_iClip1", "m_iItemDefinitionIndex")
+	start([]string{"CCSPlayerController", "CCSPlayerPawn", "CWeaponAK47", "CWeaponNew"}, []Serializer{
+		{Name: "Money", Fields: numbers("m_iAccount")},
+		{Name: "Track", Fields: numbers("m_iKills", "m_iDeaths", "m_iAssists")},
+		{Name: "Weapons", Fields: []Field{{Name: "m_hMyWeapons", Type: refs}, {Name: "m_hActiveWeapon", Type: ref}}},
+		{Name: "CCSPlayerController", Fields: append(whoFields[:5:5],
+			Field{Name: "m_bPawnIsAlive", Type: "bool"},
+			Field{Name: "m_pInGameMoneyServices", Type: "Money*", Serializer: "Money"},
+			Field{Name: "m_pActionTrackingServices", Type: "Track*", Serializer: "Track"})},
+		{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField, eyeField, {Name: "m_pWeaponServices", Type: "Weapons*", Serializer: "Weapons"}},
+			numbers("m_iHealth", "m_iMaxHealth", "m_ArmorValue")...)},
+		{Name: "CWeaponAK47", Fields: item}, {Name: "CWeaponNew", Fields: item},
+	})
+	player := func(name string, steam, team, pawn uint64) []Value {
+		return all(g.who(name, steam, team, pawn), []Value{g.bool([]int{5}, true), g.bool([]int{6}, true), g.int([]int{6, 0}, 800), g.bool([]int{7}, true)},
+			g.ints([]int{7}, 0, 0, 0, 0))
+	}
+	e := g.entities()
+	e.Create(1, 0, 1, player("somebody", steam, 2, handle(10))...)
+	e.Create(2, 0, 1, player("Larry", 0, 3, handle(11))...)
+	e.Create(3, 0, 1, player("watcher", steam+2, 1, none)...)
+	e.Create(10, 1, 1, all(g.body(512, -1000.5, 2000, 64), []Value{pitched(1), g.bool([]int{2}, true), g.uint([]int{2, 0}, 3), g.uint([]int{2, 0, 0}, handle(12)),
+		g.uint([]int{2, 0, 1}, none), g.uint([]int{2, 0, 2}, handle(13)), g.uint([]int{2, 1}, handle(13))}, g.ints(nil, 3, 100, 100, 50))...)
+	e.Create(11, 1, 1, all(g.body(512, 1000, -500, 64), []Value{g.bool([]int{2}, true), g.uint([]int{2, 0}, 1),
+		g.uint([]int{2, 0, 0}, 12|2<<14) /* of an entity that is no more */}, g.ints(nil, 3, 100, 100, 0))...)
+	e.Create(12, 2, 1, g.ints(nil, 0, 30, 7)...)
+	e.Create(13, 3, 1, g.ints(nil, 0, 30, 9999)...)
+	packet(0, e)
+	e = g.entities()
+	e.Update(1, g.int([]int{6, 0}, 100))
+	packet(2, e)
+	e = g.entities()
+	e.Update(1, g.bool([]int{5}, false), g.int([]int{7, 1}, 1))
+	e.Update(2, g.int([]int{7, 0}, 1))
+	e.Update(10, g.uint([]int{2, 0}, 1), g.int([]int{3}, 0))
+	packet(3, e)
+}
+
+func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities)) {
+	counts := numbers("m_nHeroID", "m_iLevel", "m_iGoldNetWorth", "m_iPlayerKills", "m_iDeaths", "m_iPlayerAssists", "m_iLastHits", "m_iDenies")
+	start([]string{"CCitadelPlayerController", "CCitadelPlayerPawn", "CCitadel_Item", "CCitadel_Ability"}, []Serializer{
+		{Name: "CCitadelPlayerController", Fields: append(append(whoFields[:5:5], Field{Name: "m_bAlive", Type: "bool"}), counts...)},
+		{Name: "CCitadelPlayerPawn", Fields: append([]Field{bodyField, eyeField, namedField, {Name: "m_nCurrencies", Type: "int32[2]"}, {Name: "m_vecAbilities", Type: refs}},
+			numbers("m_iHealth", "m_iMaxHealth")...)},
+		{Name: "CCitadel_Item", Fields: []Field{namedField}}, {Name: "CCitadel_Ability", Fields: []Field{namedField}},
+	}, "hero_haze", "hero_bebop", "upgrade_headshot_booster", "ability_sleep_dagger")
+	player := func(name string, steam, team, pawn uint64, hero int64) []Value {
+		return all(g.who(name, steam, team, pawn), []Value{g.bool([]int{5}, true)}, g.ints(nil, 6, hero, 4, 1900, 0, 0, 2, 14, 1))
+	}
+	e := g.entities()
+	e.Create(1, 0, 1, player("somebody", steam, 2, handle(10), 13)...)
+	e.Create(2, 0, 1, player("another", steam+1, 3, handle(11), 15)...)
+	e.Create(3, 0, 1, player("watcher", steam+2, 1, none, 0)...)
+	e.Create(10, 1, 1, all(g.body(512, -1000.5, 2000, 64), []Value{pitched(1)}, g.named([]int{2}, 0), g.ints([]int{3}, 0, 650, 1),
+		[]Value{g.uint([]int{4}, 2), g.uint([]int{4, 0}, handle(12)), g.uint([]int{4, 1}, handle(13))}, g.ints(nil, 5, 600, 650))...)
+	e.Create(11, 1, 1, all(g.body(512, 1000, -500, 64), g.named([]int{2}, 1), g.ints([]int{3}, 0, 200, 0), g.ints(nil, 5, 500, 550))...)
+	e.Create(12, 3, 1, g.named([]int{0}, 3)...)
+	e.Create(13, 2, 1, g.named([]int{0}, 2)...)
+	packet(0, e)
+	e = g.entities()
+	e.Update(10, g.int([]int{3, 0}, 150))
+	packet(2, e)
+	e = g.entities()
+	e.Update(1, g.bool([]int{5}, false), g.int([]int{10}, 1))
+	e.Update(2, g.int([]int{9}, 1))
+	e.Update(10, g.int([]int{5}, 0))
+	packet(3, e)
+}
+
+func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities)) {
+	hero := append([]Field{bodyField, namedField, {Name: "m_hItems", Type: ref + "[3]"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_flMana", Type: "float32"},
+		{Name: "m_flMaxMana", Type: "float32"}}, numbers("m_iHealth", "m_iMaxHealth")...)
+	start([]string{"CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTA_Unit_Hero_Axe", "CDOTA_Unit_Hero_Lina", "CDOTA_Item"}, []Serializer{
+		{Name: "Data", Fields: []Field{{Name: "m_bIsValid", Type: "bool"}, {Name: "m_iszPlayerName", Type: "CUtlString"}, {Name: "m_iPlayerTeam", Type: "int32"},
+			{Name: "m_iPlayerSteamID", Type: "uint64", Encoder: "fixed64"}}},
+		{Name: "TeamData", Fields: append(numbers("m_iTeamSlot", "m_nSelectedHeroID", "m_iLevel", "m_iKills", "m_iDeaths", "m_iAssists"), Field{Name: "m_hSelectedHero", Type: ref})},
+		{Name: "SideData", Fields: numbers("m_iReliableGold", "m_iUnreliableGold", "m_iNetWorth", "m_iLastHitCount", "m_iDenyCount")},
+		{Name: "CDOTA_PlayerResource", Fields: []Field{{Name: "m_vecPlayerData", Type: list("Data"), Serializer: "Data"},
+			{Name: "m_vecPlayerTeamData", Type: list("TeamData"), Serializer: "TeamData"}}},
+		{Name: "CDOTA_DataRadiant", Fields: []Field{{Name: "m_vecDataTeam", Type: list("SideData"), Serializer: "SideData"}}},
+		{Name: "CDOTA_DataDire", Fields: []Field{{Name: "m_vecDataTeam", Type: list("SideData"), Serializer: "SideData"}}},
+		{Name: "CDOTA_Unit_Hero_Axe", Fields: hero}, {Name: "CDOTA_Unit_Hero_Lina", Fields: hero}, {Name: "CDOTA_Item", Fields: []Field{namedField}},
+	}, "npc_dota_hero_axe", "npc_dota_hero_lina", "item_blink", "item_tango")
+	who := func(i int, valid bool, name string, team int64, steam uint64) []Value {
+		return []Value{g.bool([]int{0, i, 0}, valid), g.text([]int{0, i, 1}, name), g.int([]int{0, i, 2}, team), g.bits([]int{0, i, 3}, steam, 64)}
+	}
+	team := func(i int, hero uint64, counts ...int64) []Value {
+		return append(g.ints([]int{1, i}, 0, counts...), g.uint([]int{1, i, 6}, hero))
+	}
+	e := g.entities()
+	e.Create(1, 0, 1, all([]Value{g.uint([]int{0}, 4)}, who(0, true, "somebody", 2, steam), who(1, true, "another", 3, steam+1), who(2, true, "watcher", 1, steam+2),
+		who(3, false, "", 2, 0), []Value{g.uint([]int{1}, 2)}, team(0, handle(10), 1, 2, 5, 0, 0, 3), team(1, handle(11), 0, 25, 6, 0, 0, 4))...)
+	e.Create(2, 1, 1, all([]Value{g.uint([]int{0}, 2)}, g.ints([]int{0, 0}, 0, 1, 2, 3, 4, 5), g.ints([]int{0, 1}, 0, 100, 550, 2650, 12, 3))...)
+	e.Create(3, 2, 1, all([]Value{g.uint([]int{0}, 1)}, g.ints([]int{0, 0}, 0, 0, 200, 900, 20, 4))...)
+	unit := func(at []Value, name int64, items [3]uint64, mana float32, health ...int64) []Value {
+		return all(at, g.named([]int{1}, name), []Value{g.uint([]int{2, 0}, items[0]), g.uint([]int{2, 1}, items[1]), g.uint([]int{2, 2}, items[2]), g.uint([]int{3}, 0),
+			g.floats([]int{4}, mana), g.floats([]int{5}, 291)}, g.ints(nil, 6, health...))
+	}
+	e.Create(10, 3, 1, unit(g.body(128, -6700, -6300, 384), 0, [3]uint64{handle(12), none, handle(13)}, 120.5, 700, 720)...)
+	e.Create(11, 4, 1, unit(g.body(128, 6700.5, 6300, 384), 1, [3]uint64{none, none, none}, 291, 600, 600)...)
+	e.Create(12, 5, 1, g.named([]int{0}, 2)...)
+	e.Create(13, 5, 1, g.named([]int{0}, 3)...)
+	packet(0, e)
+	e = g.entities()
+	e.Update(2, g.int([]int{0, 1, 1}, 460))
+	packet(2, e)
+	e = g.entities()
+	e.Update(1, g.int([]int{1, 0, 4}, 1), g.int([]int{1, 1, 3}, 1))
+	e.Update(10, g.uint([]int{3}, 2), g.int([]int{6}, 0))
+	packet(3, e)
+}
