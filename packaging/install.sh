@@ -4,9 +4,9 @@
 #   curl -fsSL https://github.com/replayd/replayd/releases/latest/download/install.sh | sh
 #   ... | sh -s -- --version 0.1.0 --prefix ~/.local
 #
-# The programs go to PREFIX/bin, the manuals and completions to PREFIX/share. PREFIX is /usr/local where that may be written to, and
-# else ~/.local. The archive must have the SHA-256 sum that the release lists: nothing is installed otherwise. What stands where it
-# is installed is replaced a file at a time, as a whole. Call it again to update.
+# The programs go to PREFIX/bin, the manuals and completions to PREFIX/share. PREFIX is /usr/local for root and where that may be
+# written to, and else ~/.local. The archive must have the SHA-256 sum that the release lists: nothing is installed otherwise. What
+# stands where it is installed is replaced a file at a time, as a whole. Call it again to update.
 set -eu
 
 releases=${REPLAYD_RELEASES:-https://github.com/replayd/replayd/releases}
@@ -77,7 +77,7 @@ main() {
 	esac
 	if [ -z "$prefix" ]; then
 		prefix=/usr/local
-		[ -w /usr/local/bin ] || prefix=${HOME:?}/.local
+		[ "$(id -u)" -eq 0 ] || [ -w /usr/local/bin ] || prefix=${HOME:?}/.local
 	fi
 
 	work=$(mktemp -d)

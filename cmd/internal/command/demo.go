@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -16,17 +17,20 @@ import (
 )
 
 type demoCmd struct {
-	Listen    string `help:"The address to serve gRPC on." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
-	WebListen string `help:"The address to serve browsers on. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
+	Listen    string `help:"The address to serve gRPC on. When a daemon has the default already, a free port." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
+	WebListen string `help:"The address to serve browsers on. Default: 127.0.0.1:7170, or a free port when that is in use." placeholder:"HOST:PORT"`
 	Grpcurl   string `help:"The grpcurl command to print in the example lines." default:"grpcurl" hidden:""`
 }
 
 // Run serves a live game and the samples, until ctx ends.
 func (c *demoCmd) Run(ctx context.Context, con Console, p Program) (err error) {
-	args := []string{"serve", "--listen", c.Listen, "--grpcurl", c.Grpcurl, "--log-level", "warn"}
-	if c.WebListen != "" {
-		args = append(args, "--web-listen", c.WebListen)
+	if c.Listen == defaultListen {
+		c.Listen = orFree(c.Listen)
 	}
+	if c.WebListen == "" {
+		c.WebListen = orFree(defaultWeb)
+	}
+	args := []string{"serve", "--listen", c.Listen, "--web-listen", c.WebListen, "--grpcurl", c.Grpcurl, "--log-level", "warn"}
 	serving := p.cli()
 	parser, err := p.parser(ctx, serving, con, noEnvironment())
 	if err != nil {
@@ -58,6 +62,20 @@ func (c *demoCmd) Run(ctx context.Context, con Console, p Program) (err error) {
 		{Alias: "live", Dir: filepath.Join(dir.Path(), "live")}, {Alias: "samples", Dir: filepath.Join(dir.Path(), "samples")},
 	}
 	return serving.Serve.Run(ctx, con)
+}
+
+// defaultListen is the default of --listen.
+const defaultListen = "127.0.0.1:7171"
+
+// orFree returns an address to listen on, with a free port if another process has that of addr: a packaged daemon runs already.
+func orFree(addr string) string {
+	l, err := net.Listen("tcp", addr)
+	if err == nil {
+		_ = l.Close()
+		return addr
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	return net.JoinHostPort(host, "0")
 }
 
 // noEnvironment makes flags keep their defaults, whatever the environment has: that is for the user's own daemon, whose index a

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"net"
 	"os"
 	"testing"
 )
@@ -38,5 +39,23 @@ func TestByFlags(t *testing.T) {
 		if got := byFlags(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestOrFree: an address that a process has is replaced by a free port of the same host.
+func TestOrFree(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if got := orFree(addr); got != "127.0.0.1:0" {
+		t.Errorf("%s, which is in use: %s", addr, got)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := orFree(addr); got != addr {
+		t.Errorf("%s, which is free: %s", addr, got)
 	}
 }
