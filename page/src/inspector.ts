@@ -2,7 +2,7 @@
 
 import { h, fill, icon, sizeText } from "./dom.js";
 import { fileOf } from "./file.js";
-import { client } from "./net.js";
+import { ask, client } from "./net.js";
 import { Format, type Replay } from "@replayd/client";
 
 const most = 400;
@@ -62,7 +62,7 @@ export class Inspector {
     this.asking = new AbortController();
     const { signal } = this.asking;
     this.print(tick);
-    void this.load(tick, signal).catch((error) => signal.aborted || (this.status.textContent = String(error.message ?? error)));
+    void ask(() => this.load(tick, signal), signal, () => (this.status.textContent = "The daemon is away. Waiting for it …")).catch((error) => signal.aborted || (this.status.textContent = String(error.message ?? error)));
   }
 
   private async load(tick: number, signal: AbortSignal): Promise<void> {

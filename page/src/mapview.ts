@@ -8,7 +8,7 @@ import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
 import { tileSize } from "./map.js";
 import { kindNames, type Layer, MapData } from "./mapdata.js";
-import { client } from "./net.js";
+import { ask, client } from "./net.js";
 import { bar, steer } from "./player.js";
 import { Scene } from "./scene.js";
 import { label } from "./stage.js";
@@ -148,7 +148,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
   };
   requestAnimationFrame(draw);
   inspector.update(true);
-  const map = await MapData.load(client, replay.name, signal);
+  const map = await ask(() => MapData.load(client, replay.name, signal), signal, () => (status.textContent = "The daemon is away. Waiting for it …"));
   if (signal.aborted) return;
   scene.showMap(map);
   status.hidden = map.layers.length > 0;

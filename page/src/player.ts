@@ -196,7 +196,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         format.charts.length > 0 && charts.element,
         tabs.element, ...listed.map(([, section]) => section),
         ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)),
-        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay)),
+        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)))),
       h("footer", { class: "transport" },
         timeline.element,
         h("div", { class: "controls" },

@@ -2,9 +2,9 @@
 
 import type { Replay, Report } from "@replayd/client";
 import { Result } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
-import { h, timeText } from "./dom.js";
+import { h, timeText, update } from "./dom.js";
 import { words } from "./draft.js";
-import { client } from "./net.js";
+import { ask, client } from "./net.js";
 
 /** A row of a table, by the titles of its columns. Columns without a value are left out. */
 type Row = Record<string, string | number | undefined>;
@@ -33,17 +33,33 @@ export function rowsOf({ game }: Pick<Report, "game">, ticksPerSecond: number): 
   return [];
 }
 
-/** The report of a game, which is asked for when it is opened. */
-export function report(replay: Replay): HTMLElement {
+/** How much longer than the last answer took to wait before the next report, and how long at least, in milliseconds. */
+const rest = { times: 9, least: 1000 };
+
+/** The report of a game as it stood at the clock's tick, or without a clock at its end. It is asked for while it is open, as often as the daemon is quick. */
+export function report(replay: Replay, signal: AbortSignal, tickOf: () => number | undefined): HTMLElement {
   const table = h("table", {});
-  const fill = async () => {
-    const rows = rowsOf(await client.report(replay.name), replay.ticksPerSecond || 50);
+  let [told, next, asking] = ["", 0, false];
+  const fill = async (tick: number | undefined) => {
+    const rows = rowsOf(await ask(() => client.report(replay.name, tick), signal), replay.ticksPerSecond || 50);
     const titles = [...new Set(rows.flatMap((row) => Object.keys(row).filter((title) => row[title] !== undefined && row[title] !== "")))];
-    table.replaceChildren(
+    update(table,
       h("tr", {}, ...(titles.length ? titles : ["Nobody that is known yet"]).map((title) => h("th", { scope: "col" }, title))),
       ...rows.map((row) => h("tr", {}, ...titles.map((title) => h("td", {}, String(row[title] ?? ""))))));
   };
-  const element: HTMLDetailsElement = h("details", { class: "about report", ontoggle: () => { if (element.open) fill().catch((error: unknown) => table.replaceChildren(String(error))); } },
+  const look = () => {
+    const tick = tickOf();
+    if (!element.open || asking || String(tick) === told || performance.now() < next) return;
+    [told, asking] = [String(tick), true];
+    const began = performance.now();
+    fill(tick).catch((error: unknown) => signal.aborted || table.replaceChildren(String(error))).finally(() => {
+      asking = false;
+      next = performance.now() + Math.max(rest.least, rest.times * (performance.now() - began));
+    });
+  };
+  const timer = setInterval(look, 200);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  const element: HTMLDetailsElement = h("details", { class: "about report", ontoggle: look },
     h("summary", {}, "Report"), h("div", { tabIndex: 0, role: "group", "aria-label": "Who took part" }, table));
   return element;
 }

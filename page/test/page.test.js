@@ -116,6 +116,13 @@ test("a finished game is found again after the daemon was away", options, async 
   await until(page, () => /daemon is away/.test(document.querySelector("main")?.textContent));
   await own.restart();
   await shown(page);
+  await own.stop();
+  await page.$eval(".report summary", (summary) => summary.click());
+  await page.keyboard.press("i");
+  await says(page, ".inspector", /daemon is away/);
+  await own.restart();
+  await says(page, ".report table", /alice/);
+  await says(page, ".inspector", /at tick/);
 });
 
 test("a token that is wrong is told, and one that is right is asked for once", options, async (t) => {
@@ -488,15 +495,20 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
 test("the report of a game says who took part, and how it ended", options, async (t) => {
   const page = await tab(t);
   for (const [name, pattern] of [
-    [finished, /Player.*Clan.*Left.*Played.*alice.*replayd.*0:33.*Carol/s],
+    [`${finished}?tick=${lastTick}`, /Player.*Clan.*Left.*Played.*alice.*replayd.*0:33.*Carol/s],
     ["sc2replay/battle.SC2Replay?tick=300", /Player.*Race.*Result.*MMR.*SQ.*Alice.*Terran.*win.*4321.*Bob.*Zerg.*loss/s],
     ["dem/dota.dem", /Player.*Hero.*somebody.*Axe.*another.*Lina/s], ["cs.dem?tick=500", /Player.*Ada/s],
+    ["sc2replay/battle.SC2Replay?tick=0", /^(?!.*Workers).*Alice/s], // as it stood at the tick
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${name}`);
     await shown(page);
     await page.$eval(".report summary", (summary) => summary.click());
     await says(page, ".report table", pattern);
     await accessible(page);
+    if (name.endsWith("tick=0")) {
+      await page.keyboard.press("End");
+      await says(page, ".report table", /Workers.*Left.*Alice.*1:14:24/s);
+    }
   }
 });
 
