@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/grpc/status"
 
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -41,15 +43,24 @@ type tools struct{ daemon *client.Client }
 // add adds a tool that returns an answer for arguments.
 func add[A any](server *mcp.Server, name, about string, f func(context.Context, A) (string, error)) {
 	tool := &mcp.Tool{Name: name, Description: about, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
-	mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, arguments A) (*mcp.CallToolResult, any, error) {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+	mcp.AddTool(server, tool, func(ctx context.Context, request *mcp.CallToolRequest, arguments A) (*mcp.CallToolResult, any, error) {
+		ctx, cancel := context.WithTimeout(asCaller(ctx, request.GetExtra()), patience)
 		defer cancel()
 		answer, err := f(ctx, arguments)
 		if err != nil {
-			return nil, nil, err // the session tells the assistant, and goes on
+			return nil, nil, told(err) // the session tells the assistant, and goes on
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer}}}, nil, nil
 	})
+}
+
+// told returns an error as assistants get it: with the daemon's reason, and without what gRPC puts around it.
+func told(err error) error {
+	s, fromDaemon := status.FromError(err)
+	if _, done := errors.AsType[*client.Error](err); done || !fromDaemon {
+		return err
+	}
+	return &client.Error{Code: s.Code(), Reason: client.ReasonOf(err), Message: s.Message()}
 }
 
 // formatOf returns the format with a name, such as "dem".

@@ -12,8 +12,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/cmd/internal/agent"
@@ -119,6 +117,9 @@ func TestEvents(t *testing.T) {
 			}
 			more := goesOn.FindStringSubmatch(text)
 			lines := slices.Collect(strings.Lines(goesOn.ReplaceAllString(text, "")))
+			if name == game && len(text) > 192<<10 {
+				t.Fatalf("an answer has %d bytes", len(text))
+			}
 			if len(lines) > test.limit {
 				t.Fatalf("%s: an answer has %d events, and may have %d", name, len(lines), test.limit)
 			}
@@ -136,65 +137,6 @@ func TestEvents(t *testing.T) {
 		if len(want) == 0 {
 			t.Errorf("%s: nothing to compare", name)
 		}
-	}
-}
-
-// TestQuestions: other answers are those of the daemon.
-func TestQuestions(t *testing.T) {
-	t.Parallel()
-	session, direct := connect(t)
-	for _, name := range []string{game, "samples/dem/dota.dem", "samples/sc2replay/5.0.SC2Replay", "samples/datafile/sample.map"} {
-		report, err := direct.Report(t.Context(), name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sameJSON(t, session, "get_report", object{"replay": name}, report)
-		described, err := direct.View(t.Context(), name, replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sameJSON(t, session, "get_replay", object{"replay": name}, described)
-	}
-	report, err := direct.Report(t.Context(), game, new(int32(1000)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sameJSON(t, session, "get_report", object{"replay": game, "tick": 1000}, report)
-
-	text, failed := call(t, session, "list_kinds", object{"format": "teehistorian"})
-	if failed || !strings.Contains(text, `"name":"fact_session"`) {
-		t.Errorf("kinds: %s", text)
-	}
-	text, failed = call(t, session, "list_replays", object{"format": "sc2replay", "limit": 2})
-	if failed || strings.Count(text, `"format":"FORMAT_SC2REPLAY"`) != 2 || !strings.Contains(text, "There are more: page_token ") {
-		t.Errorf("replays: %s", text)
-	}
-	text, failed = call(t, session, "list_replays", object{"map": "Sunny Side Up"})
-	if failed || !strings.Contains(text, game) {
-		t.Errorf("replays of a map: %s", text)
-	}
-	text, failed = call(t, session, "get_state", object{"replay": game, "tick": 1000, "kinds": []string{"player_name", "player_state", "player_new"}})
-	if failed || !strings.Contains(text, `"state":true`) || strings.Contains(text, `"sequence"`) {
-		t.Errorf("the state: %s", text)
-	}
-	if text, failed = call(t, session, "get_state", object{"replay": game, "tick": 1000, "limit": 1}); failed || !strings.Contains(text, "The state has more") {
-		t.Errorf("a part of the state: %s", text)
-	}
-}
-
-// sameJSON compares an answer with a message.
-func sameJSON(t *testing.T, s *mcp.ClientSession, tool string, arguments object, want proto.Message) {
-	t.Helper()
-	text, failed := call(t, s, tool, arguments)
-	got := want.ProtoReflect().New().Interface()
-	err := protojson.Unmarshal([]byte(text), got)
-	for _, m := range []proto.Message{got, want} {
-		if replay, ok := m.(*replaydv1.Replay); ok { // what the daemon learns meanwhile
-			replay.State, replay.Duration, replay.LastTick, replay.TicksPerSecond = 0, nil, nil, nil
-		}
-	}
-	if failed || err != nil || !proto.Equal(got, want) {
-		t.Errorf("%s %v: %s, %v, want %v", tool, arguments, text, err, want)
 	}
 }
 

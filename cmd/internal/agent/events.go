@@ -65,9 +65,15 @@ func (t tools) getEvents(ctx context.Context, a eventsArguments) (string, error)
 	}
 	var text answer
 	next := ""
-	for batch, err := range t.daemon.Batches(ctx, req) {
+	stream := t.daemon.Stream(ctx, req)
+	for response, err := range stream.Responses() {
 		if err != nil {
 			return "", err
+		}
+		batch := response.Batch
+		if batch == nil {
+			next = cursor.Text(response.Cursor)
+			continue
 		}
 		if text.lines+batch.Len() > limit || text.Len() >= maxAnswer {
 			_, _ = fmt.Fprintf(&text, "There are more: cursor %s\n", next)
@@ -83,7 +89,16 @@ func (t tools) getEvents(ctx context.Context, a eventsArguments) (string, error)
 	if text.lines == 0 {
 		text.WriteString("There is none.\n")
 	}
+	if stream.End().GetReason() == replaydv1.EndReason_END_REASON_TRUNCATED && mayGrow(stream.Replay()) {
+		_, _ = fmt.Fprintf(&text, "The game may go on: later events come with cursor %s\n", next)
+	}
 	return text.String(), nil
+}
+
+// mayGrow reports whether a replay that has no end may get more events.
+func mayGrow(r *replaydv1.Replay) bool {
+	return r.GetCompression() <= replaydv1.Compression_COMPRESSION_NONE &&
+		r.GetState() != replaydv1.ReplayState_REPLAY_STATE_FINISHED && r.GetState() != replaydv1.ReplayState_REPLAY_STATE_ABANDONED
 }
 
 type stateArguments struct {

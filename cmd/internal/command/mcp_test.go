@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -41,7 +43,29 @@ func TestMCP(t *testing.T) {
 			t.Errorf("%v: after the assistant has left: %v", command.Args, err)
 		}
 	}
-	for _, args := range [][]string{{"mcp", "--addr", addr, samples}, {"mcp", filepath.Join(samples, "none")}, {"mcp", filepath.Join(samples, "dem", "dota.dem")}} {
+	tools := commandtest.FreeAddr(t)
+	overHTTP := program(t, "mcp", "--addr", addr, "--http", tools)
+	if err := overHTTP.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "an answer over HTTP", func() bool {
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "assistant", Version: "1"}, nil).
+			Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: "http://" + tools, DisableStandaloneSSE: true}, nil)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = session.Close() }()
+		answer, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_replays"})
+		return err == nil && !answer.IsError && strings.Contains(answer.Content[0].(*mcp.TextContent).Text, `"samples/`)
+	})
+	if err := errors.Join(overHTTP.Process.Signal(os.Interrupt), overHTTP.Wait()); err != nil {
+		t.Errorf("after an interrupt: %v", err)
+	}
+	for _, args := range [][]string{
+		{"mcp", "--http", "0.0.0.0:0", samples}, {"mcp", "--http", "0.0.0.0:0", "--addr", addr}, {"mcp", "--http", "127.0.0.1:0", "--addr", addr, "--token", "x"},
+		{"mcp", "--http", "127.0.0.1", "--addr", addr}, {"mcp", "--http-insecure", "--addr", addr},
+		{"mcp", "--addr", addr, samples}, {"mcp", filepath.Join(samples, "none")}, {"mcp", filepath.Join(samples, "dem", "dota.dem")},
+	} {
 		if err := program(t, args...).Run(); err == nil {
 			t.Errorf("%v: no error", args)
 		}

@@ -80,7 +80,7 @@ type cli struct {
 	Cut    cutCmd    `cmd:"" help:"Copy a range of ticks of a teehistorian file, with the state at its beginning."`
 	Watch  watchCmd  `cmd:"" help:"Print changes to a daemon's replays: added, growing, finished, removed."`
 	Health healthCmd `cmd:"" help:"Check whether a daemon is serving."`
-	MCP    mcpCmd    `cmd:"" help:"Offer replays to an assistant, by the Model Context Protocol on the standard input and output." name:"mcp"`
+	MCP    mcpCmd    `cmd:"" help:"Offer replays to an assistant, by the Model Context Protocol, on the standard input and output or by HTTP." name:"mcp"`
 
 	kong.Plugins // of the program
 
