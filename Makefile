@@ -24,7 +24,8 @@ ALONE   := /(bench|decoders|docs|examples|packaging|proto|testdata|tools|replay/
 SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
 LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' replay service fleet))))
 
-# Packages are tested in this order, two at a time: those that take longest come first.
+# Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests
+# wait.
 FIRST   := ./cmd/internal/command ./cmd/replayd-fleet ./service ./decoders/dem
 
 # The race detector takes a C compiler.
@@ -65,7 +66,11 @@ pgo: ## Write cmd/replayd/default.pgo again
 
 # With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
 # link in two thirds of the time; without the profile nothing is compiled a second time; go vet is a part of make lint.
-TESTS := -json -timeout 12m -ldflags=-w -pgo=off -vet=off
+TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))) -timeout 12m -ldflags=-w -pgo=off -vet=off
+
+# Tests soon drop most of what they allocate, and collecting it took a quarter of their processor time. So garbage is collected a fourth as
+# often. Tests that measure a heap set the percentage that they need, and programs that tests start do not inherit this one (commandtest).
+test: export GOGC := 400
 
 .PHONY: test
 test: ## Run the tests, with the race detector where there is a C compiler

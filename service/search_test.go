@@ -204,6 +204,7 @@ func TestKilledIndex(t *testing.T) {
 			g := gameOf{number: 1000 + i%50, server: "busy", start: time.Unix(int64(i), 0)}
 			write(t, filepath.Join(dir, g.file()), g.data(t))
 			d.names(t, nil, 1000)
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
 	dir, index = t.TempDir(), filepath.Join(t.TempDir(), "index")

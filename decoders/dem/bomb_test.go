@@ -3,6 +3,7 @@ package dem_test
 import (
 	"bytes"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ func TestBombs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("unpacks some hundred megabytes")
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // the heap is measured
 	const large = 30 << 20
 	repeat := func(p demtest.Proto) []byte { return bytes.Repeat(p, large/len(p)) }
 	class := demtest.Proto(nil).Bytes(1, demtest.Proto(nil).Varint(1, 1))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,7 @@ func TestSeekTick(t *testing.T) {
 
 // TestAllocations: once a decoder knows its file's fields, updates cost next to no allocation.
 func TestAllocations(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // the heap is measured
 	data := readCorpus(t, autoDem)
 	long, err := demtest.Repeat(data, 4<<20)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -42,7 +41,9 @@ func TestBudget(t *testing.T) {
 	sample := commandtest.ReadSample(t, filepath.Join("..", "..", ".."))
 	long := longReplay(sample, size)
 	uploads := map[string][]byte{
-		"gz": gzipped(t, long), "zst": zstdWith(t, long, 16<<20), "xz": xzWith(t, long, 64<<20), "bz2": bzip2With(t, sample),
+		"gz": gzipped(t, long), "zst": zstdWith(t, long, 16<<20),
+		"xz":  packed(t, long, 64, "xz", "-T1", "--lzma2=preset=1,dict=64MiB"),
+		"bz2": packed(t, sample, 4, "bzip2", "-9"), // with the largest block size
 	}
 	dir := t.TempDir()
 	files := []string{"long.teehistorian", "long.teehistorian.gz", "long.teehistorian.zst", "long.teehistorian.xz"}
@@ -258,30 +259,14 @@ func zstdWith(t *testing.T, data []byte, window int) []byte {
 	return b.Bytes()
 }
 
-func xzWith(t *testing.T, data []byte, dictionary int) []byte {
+// packed compresses with a program, and leaves out the last bytes.
+func packed(t *testing.T, data []byte, last int, program string, args ...string) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w, err := xz.WriterConfig{DictCap: dictionary}.NewWriter(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()[:b.Len()-64]
-}
-
-// bzip2With compresses with the largest block size.
-func bzip2With(t *testing.T, data []byte) []byte {
-	t.Helper()
-	cmd := exec.Command("bzip2", "-9", "-c")
+	cmd := exec.Command(program, append(args, "-c")...)
 	cmd.Stdin = bytes.NewReader(data)
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skipf("bzip2: %v", err)
+		t.Skipf("%s: %v", program, err)
 	}
-	return out[:len(out)-4]
+	return out[:len(out)-last]
 }

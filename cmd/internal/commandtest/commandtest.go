@@ -24,6 +24,9 @@ import (
 // Patience is how long scripts wait for the daemon. It is long, so that a slow machine does not fail the tests.
 const Patience = 2 * time.Minute
 
+// Programs use memory as they do elsewhere, whatever make test has for the tests themselves.
+func init() { _ = os.Unsetenv("GOGC") }
+
 // FreeAddr returns an address to listen on, which no other test takes.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
@@ -51,7 +54,7 @@ func Build(t *testing.T, pkg, name string) string {
 	if _, err := os.Stat(program); err == nil {
 		return program
 	}
-	if out, err := exec.Command("go", "build", "-pgo=off", "-o", program, pkg).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-ldflags=-w", "-o", program, pkg).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
