@@ -19,7 +19,7 @@ import (
 func TestSummaryAPM(t *testing.T) {
 	compared := 0
 	for name, data := range corpus(t) {
-		theirs, err := rep.New(bytes.NewReader(data))
+		theirs, err := rep.NewEvts(bytes.NewReader(data), false, false, false)
 		if err != nil {
 			continue
 		}

@@ -40,11 +40,11 @@ func TestSpending(t *testing.T) {
 	replays, players, units := 0, 0, 0
 	files := corpus(t)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		theirs, err := rep.New(bytes.NewReader(files[name]))
+		theirs, err := rep.NewEvts(bytes.NewReader(files[name]), false, false, true)
 		if err != nil {
 			continue
 		}
-		if theirs.TrackerEvts == nil || theirs.TrackerEvtsErr || theirs.GameEvtsErr || theirs.MessageEvtsErr {
+		if theirs.TrackerEvts == nil || theirs.TrackerEvtsErr {
 			_ = theirs.Close()
 			continue
 		}
