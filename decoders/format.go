@@ -12,11 +12,12 @@ const (
 	SC2Replay    Format = 4 // a StarCraft II replay
 )
 
-// formats lists the formats by number, each with its name and the first bytes of its files. [Format.String],
-// [Formats] and [Sniff] use it.
+// formats lists the formats by number, each with its name, the first bytes of its files, and the range of bytes that a writer changes when a
+// recording ends. [Format.String], [Formats], [Format.Blank] and [Sniff] use it.
 var formats = [...]struct {
 	name   string
 	magics []string
+	late   [2]int
 }{
 	Unknown: {name: "unknown"},
 	Teehistorian: {name: "teehistorian", magics: []string{
@@ -26,7 +27,7 @@ var formats = [...]struct {
 	// ever existed. Any version below 256 passes, because the decoder's error is better than "unrecognized format".
 	Datafile: {name: "datafile", magics: []string{"DATA?\x00\x00\x00", "ATAD?\x00\x00\x00"}},
 	// The decoder refuses demos of 2014 and of Source 1.
-	Dem:       {name: "dem", magics: []string{"PBDEMS2\x00", "PBUFDEM\x00", "HL2DEMO\x00"}},
+	Dem:       {name: "dem", magics: []string{"PBDEMS2\x00", "PBUFDEM\x00", "HL2DEMO\x00"}, late: [2]int{8, 16}},
 	SC2Replay: {name: "sc2replay", magics: []string{"MPQ\x1b", "MPQ\x1a"}},
 }
 
@@ -45,6 +46,12 @@ func (f Format) String() string {
 		return formats[f].name
 	}
 	return formats[Unknown].name
+}
+
+// Blank clears what a writer changes in the first bytes of a file when the recording ends: in a demo, two offsets.
+func (f Format) Blank(head []byte) {
+	late := formats[f].late
+	clear(head[min(late[0], len(head)):min(late[1], len(head))])
 }
 
 // SniffLen is the number of leading bytes that Sniff needs. Pass fewer only for a shorter file.

@@ -91,7 +91,7 @@ type File struct {
 	mu     sync.Mutex // guards the fields below
 	info   Info
 	stat   fs.FileInfo
-	head   []byte   // a plain file's first bytes, up to headLen
+	head   []byte   // a plain file's first bytes, up to headLen, without what the end of the recording changes
 	shrunk error    // the first ErrShrunk of Check, which stays even if the file grows again
 	spool  *os.File // the unpacked contents of a compressed file or an upload
 	length int64    // the length of spool
@@ -160,8 +160,9 @@ func (f *File) sniff() error {
 	head = head[:n]
 	f.info.Compression = sniffCompression(head)
 	if f.info.Compression == Plain {
-		f.head = head
 		f.info.Format = decoders.Sniff(head)
+		f.info.Format.Blank(head)
+		f.head = head
 		return nil
 	}
 	f.head = nil
@@ -327,7 +328,7 @@ func (f *File) grown(stat fs.FileInfo) error {
 	return f.compare()
 }
 
-// compare returns an error if the file's first bytes have changed.
+// compare returns an error if the file's first bytes have changed, other than by the end of the recording.
 func (f *File) compare() error {
 	if f.info.Compression == Plain && len(f.head) > 0 {
 		now := make([]byte, len(f.head))
@@ -338,7 +339,7 @@ func (f *File) compare() error {
 		if n < len(now) {
 			return ErrShrunk
 		}
-		if !bytes.Equal(now, f.head) {
+		if f.info.Format.Blank(now); !bytes.Equal(now, f.head) {
 			return ErrOverwritten
 		}
 	}

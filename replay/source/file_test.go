@@ -297,3 +297,28 @@ func BenchmarkInflate(b *testing.B) {
 		})
 	}
 }
+
+// TestTheEndOfARecordingIsNoOtherFile: games write two offsets into the first bytes of a demo when a recording ends. Any other change there
+// is another recording in the same file.
+func TestTheEndOfARecordingIsNoOtherFile(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		magic string
+		at    int64
+		want  error
+	}{
+		{"PBDEMS2\x00", 8, nil}, {"PBDEMS2\x00", 15, nil}, {"PBDEMS2\x00", 16, source.ErrOverwritten},
+		{teehistorianMagic, 8, source.ErrOverwritten}, {teehistorianMagic, 20, source.ErrOverwritten},
+	} {
+		data := append([]byte(c.magic), make([]byte, 600)...)
+		path := save(t, "a", data)
+		f := openLocal(t, path, source.Limits{})
+		data[c.at]++
+		if err := os.WriteFile(path, append(data, 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Check(); !errors.Is(err, c.want) {
+			t.Errorf("%q, byte %d: %v, want %v", c.magic, c.at, err, c.want)
+		}
+	}
+}

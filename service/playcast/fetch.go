@@ -44,8 +44,8 @@ var (
 	errAddress = errors.New("an address in a network that is neither public nor allowed")
 )
 
-// relay asks one relay, not more often than it may.
-type relay struct {
+// remote is a relay elsewhere, which is asked no more often than it may be.
+type remote struct {
 	base   *url.URL
 	client *http.Client
 	pace   time.Duration
@@ -53,7 +53,7 @@ type relay struct {
 	agent  string
 }
 
-func newRelay(base *url.URL, networks []netip.Prefix, pace time.Duration, agent string) *relay {
+func newRemote(base *url.URL, networks []netip.Prefix, pace time.Duration, agent string) *remote {
 	literal, _ := netip.ParseAddr(base.Hostname())
 	dialer := &net.Dialer{Timeout: connectTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address) // behind the look-up of the name, so no other address is connected to
@@ -62,7 +62,7 @@ func newRelay(base *url.URL, networks []netip.Prefix, pace time.Duration, agent 
 		}
 		return nil
 	}}
-	return &relay{base: base, pace: pace, agent: agent, client: &http.Client{
+	return &remote{base: base, pace: pace, agent: agent, client: &http.Client{
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout,
@@ -92,7 +92,7 @@ func reachable(at, literal netip.Addr, networks []netip.Prefix) bool {
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
 // get returns the body of a path below the base. errAbsent and errRefused tell what kind of failure it was; any other may pass.
-func (r *relay) get(ctx context.Context, limit int64, elem ...string) ([]byte, error) {
+func (r *remote) get(ctx context.Context, limit int64, elem ...string) ([]byte, error) {
 	if err := sleep(ctx, time.Until(r.next)); err != nil {
 		return nil, err
 	}
@@ -128,10 +128,15 @@ func (r *relay) get(ctx context.Context, limit int64, elem ...string) ([]byte, e
 	return body, nil
 }
 
-// fragment returns a body of a fragment.
-func (r *relay) fragment(ctx context.Context, token string, number int, part broadcast.Part) ([]byte, error) {
+// fragment implements source.
+func (r *remote) fragment(ctx context.Context, token string, number int, part broadcast.Part) ([]byte, error) {
 	return r.get(ctx, maxBody, token, strconv.Itoa(number), part.String())
 }
+
+// another implements source: the URL is of one broadcast.
+func (*remote) another(context.Context, string, int) bool { return false }
+
+func (r *remote) close() { r.client.CloseIdleConnections() }
 
 // bare returns an error of net/http without the URL, which may have a secret in it.
 func bare(err error) error {
@@ -144,6 +149,8 @@ func bare(err error) error {
 // place is where a broadcast is, as the relay's sync says.
 type place struct {
 	Tick             int32   `json:"tick"`
+	EndTick          int32   `json:"endtick"`
+	MaxTick          int32   `json:"maxtick"`
 	RTDelay          float64 `json:"rtdelay"` // the age of the fragment, in seconds
 	ReceiveAge       float64 `json:"rcvage"`  // for how long the relay has heard nothing from the game, in seconds
 	Fragment         int     `json:"fragment"`
@@ -151,7 +158,8 @@ type place struct {
 	TicksPerSecond   float64 `json:"tps"`
 	KeyframeInterval float64 `json:"keyframe_interval"` // in seconds
 	Protocol         int     `json:"protocol"`
-	TokenRedirect    string  `json:"token_redirect"` // a path below the base, where the fragments are
+	Map              string  `json:"map,omitempty"`
+	TokenRedirect    string  `json:"token_redirect,omitempty"` // a path below the base, where the fragments are
 }
 
 const protocol = 5
@@ -170,8 +178,8 @@ func (p *place) interval() time.Duration {
 // redirect is what a token_redirect may be: no path that leads elsewhere.
 var redirect = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
-// sync asks where the broadcast is.
-func (r *relay) sync(ctx context.Context) (place, error) {
+// sync implements source.
+func (r *remote) sync(ctx context.Context) (place, error) {
 	var p place
 	body, err := r.get(ctx, maxSync, "sync")
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 
 // state is where a Match is. It is stored before the bytes of a body are written, so that they can be made again.
 type state struct {
-	URL    string         `json:"url"`
+	Of     string         `json:"of"`    // the URL, or the name of the server that pushes
 	Token  string         `json:"token"` // place.TokenRedirect
 	Signup int            `json:"signup_fragment"`
 	File   string         `json:"file"`     // the file's name

@@ -34,6 +34,20 @@ type Match struct {
 	Log *slog.Logger
 	// Metrics counts. It may be nil.
 	Metrics *Metrics
+
+	pushed *pushed // in place of URL: see Relay.Matches
+}
+
+// source is where a broadcast comes from. Errors are errAbsent, errRefused, errHole, errNew, or pass.
+type source interface {
+	// sync says where the broadcast is.
+	sync(ctx context.Context) (place, error)
+	// fragment returns a body of a fragment.
+	fragment(ctx context.Context, token string, number int, part broadcast.Part) ([]byte, error)
+	// another waits for a broadcast behind one that is over, of which next is the fragment that did not come. It reports false if there
+	// will be none, and when ctx ends.
+	another(ctx context.Context, token string, next int) bool
+	close()
 }
 
 const (
@@ -73,8 +87,13 @@ var errSilent = errors.New("the relay has heard nothing from the game for minute
 func (m *Match) Run(ctx context.Context) error {
 	m.Metrics.run(1)
 	defer m.Metrics.run(-1)
-	r := &run{Match: m, relay: newRelay(m.URL, m.Networks, cmp.Or(m.Pace, defaultPace), m.Agent)}
-	defer r.relay.client.CloseIdleConnections()
+	r := &run{Match: m, pace: cmp.Or(m.Pace, defaultPace), source: m.pushed}
+	if m.pushed == nil {
+		r.source, r.of = newRemote(m.URL, m.Networks, r.pace, m.Agent), m.URL.String()
+	} else {
+		r.of = m.pushed.name
+	}
+	defer r.source.close()
 	if err := r.retry(ctx, "opening the directory", func() (err error) {
 		r.dir, err = openDir(m.Dir)
 		return err
@@ -82,14 +101,16 @@ func (m *Match) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = r.dir.lock.Close() }()
-	if s, ok := r.dir.load(); ok && s.URL == m.URL.String() {
+	if s, ok := r.dir.load(); ok && s.Of == r.of {
 		r.state = s
 	}
 	for {
 		err := r.record(ctx)
 		switch {
+		case err == nil && !r.source.another(ctx, r.state.Token, r.state.Next):
+			return ctx.Err()
 		case err == nil:
-			return nil
+			r.state = state{}
 		case errors.Is(err, errHole) || errors.Is(err, errNew) || errors.Is(err, broadcast.ErrResume):
 			m.Log.WarnContext(ctx, "a recording of a broadcast ends before its match; the next file begins", "file", r.name(), "why", err)
 			m.Metrics.hole()
@@ -103,9 +124,11 @@ func (m *Match) Run(ctx context.Context) error {
 // run is a Match that runs.
 type run struct {
 	*Match
-	dir   *dir
-	relay *relay
-	state state // without a file as long as nothing was read
+	of     string // the broadcast, as states have it
+	pace   time.Duration
+	source source
+	dir    *dir
+	state  state // without a file as long as nothing was read
 }
 
 // name returns the path of the file.
@@ -175,7 +198,7 @@ func (r *run) join(ctx context.Context) ([][]byte, error) {
 			if err != nil {
 				return nil, fmt.Errorf("naming the recording of a broadcast: %w", err)
 			}
-			r.state = state{URL: r.URL.String(), Token: at.TokenRedirect, Signup: at.SignupFragment, File: name, Next: at.Fragment,
+			r.state = state{Of: r.of, Token: at.TokenRedirect, Signup: at.SignupFragment, File: name, Next: at.Fragment,
 				Interval: at.interval(), Demo: broadcast.Demo{Label: "replayd " + label}}
 			r.Log.InfoContext(ctx, "following a broadcast", "file", r.name(), "fragment", at.Fragment)
 			return bodies, r.store(ctx)
@@ -187,12 +210,12 @@ func (r *run) join(ctx context.Context) ([][]byte, error) {
 }
 
 func (r *run) joinOnce(ctx context.Context) (at place, bodies [][]byte, err error) {
-	if at, err = r.relay.sync(ctx); err != nil {
+	if at, err = r.source.sync(ctx); err != nil {
 		return at, nil, err
 	}
 	var demo broadcast.Demo // a trial: a file begins only with bodies that are whole
 	for part, fragment := range []int{at.SignupFragment, at.Fragment} {
-		body, err := r.relay.fragment(ctx, at.TokenRedirect, fragment, broadcast.Part(part))
+		body, err := r.source.fragment(ctx, at.TokenRedirect, fragment, broadcast.Part(part))
 		if err == nil {
 			_, err = demo.Append(nil, broadcast.Part(part), body)
 		}
@@ -209,7 +232,7 @@ func (r *run) next(ctx context.Context) ([]byte, error) {
 	var failures, damaged, absences int
 	missed := time.Now() // since when the relay answers that it does not have the body
 	for {
-		body, err := r.relay.fragment(ctx, r.state.Token, r.state.Next, r.state.Demo.Next)
+		body, err := r.source.fragment(ctx, r.state.Token, r.state.Next, r.state.Demo.Next)
 		if err == nil {
 			demo := r.state.Demo
 			if _, err = demo.Append(nil, demo.Next, body); err == nil {
@@ -242,7 +265,7 @@ func (r *run) next(ctx context.Context) ([]byte, error) {
 
 // look finds out why the relay does not have the next body. It returns nil if it should be asked again.
 func (r *run) look(ctx context.Context) error {
-	at, err := r.relay.sync(ctx)
+	at, err := r.source.sync(ctx)
 	silence := cmp.Or(r.Silence, defaultSilence)
 	switch {
 	case err != nil:
@@ -276,7 +299,7 @@ func (r *run) failed(ctx context.Context, n int, err error) error {
 		r.Metrics.body(failed)
 	}
 	r.Log.InfoContext(ctx, "a relay of a broadcast fails; it is asked again", "dir", r.Dir, "error", err)
-	return sleep(ctx, pause(n, r.relay.pace))
+	return sleep(ctx, pause(n, r.pace))
 }
 
 // add writes a body to the file, and stores the state behind it.

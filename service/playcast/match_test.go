@@ -62,7 +62,14 @@ func TestFollow(t *testing.T) {
 	r.Newest += 12
 	reg := prometheus.NewRegistry()
 	m := matchOf(t, r, dir)
+	m.URL.RawQuery = "key=value"
 	m.Metrics = playcast.NewMetrics(reg)
+	r.Fault = func(_ http.ResponseWriter, request *http.Request, _ []byte) bool {
+		if request.URL.RawQuery != m.URL.RawQuery {
+			t.Errorf("%v is asked without the query", request.URL)
+		}
+		return false
+	}
 	if err := m.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +88,7 @@ replayd_broadcast_matches 0
 		t.Error(err)
 	}
 	asked := r.Asked()
-	if err := matchOf(t, r, dir).Run(t.Context()); err != nil || r.Asked() != asked {
+	if err := m.Run(t.Context()); err != nil || r.Asked() != asked {
 		t.Errorf("a match that is over: %d requests, %v", r.Asked()-asked, err)
 	}
 }
@@ -255,6 +262,70 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// TestAbsent: a relay that does not have a fragment for a while, as caches tell for seconds, has not dropped it.
+func TestAbsent(t *testing.T) {
+	r, dir := playcasttest.New(t, 30), t.TempDir()
+	r.Newest += 29
+	answers := []int{404, 404, 405, 404, 404, 502, 404, 404, 404, 404, 404}
+	r.Fault = func(w http.ResponseWriter, request *http.Request, _ []byte) bool {
+		if !strings.HasSuffix(request.URL.Path, "/60/delta") || len(answers) == 0 {
+			return false
+		}
+		time.Sleep(10 * time.Millisecond) // as long as a fragment
+		w.WriteHeader(answers[0])
+		answers = answers[1:]
+		return true
+	}
+	if err := matchOf(t, r, dir).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, labels := files(t, dir); len(labels) != 1 || len(answers) > 0 {
+		t.Error(labels, answers)
+	}
+}
+
+// TestDamaged: behind a fragment that arrives damaged each time, the next file begins.
+func TestDamaged(t *testing.T) {
+	r, dir := playcasttest.New(t, 30), t.TempDir()
+	r.Fault = func(w http.ResponseWriter, request *http.Request, body []byte) bool {
+		if !strings.HasSuffix(request.URL.Path, "/40/delta") || body == nil {
+			return false
+		}
+		_, _ = w.Write(body[:len(body)-1])
+		return true
+	}
+	if err := matchOf(t, r, dir).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, labels := files(t, dir)
+	if len(labels) < 2 || !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], playcasttest.First, 40)) {
+		t.Error(labels)
+	}
+}
+
+// TestState: what a file has on its start is another broadcast's, or no state, begins the next file.
+func TestState(t *testing.T) {
+	for name, state := range map[string]string{
+		"another URL": `{"of":"http://example.org/tv","file":"2026-01-01T00-00-00Z.dem","over":true}`,
+		"a way out":   `{"of":"URL","file":"../2026-01-01T00-00-00Z.dem","over":true}`,
+		"no demo":     `{"of":"URL","file":"passwd","over":true}`,
+		"half":        `{"of":"URL","file":"2026-01-01T00-00-`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := playcasttest.New(t, 3), t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, ".playcast.json"), []byte(strings.ReplaceAll(state, "URL", r.At(t).String())), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := matchOf(t, r, dir).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if found, labels := files(t, dir); len(labels) != 1 || !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], playcasttest.First, playcasttest.First+3)) {
+				t.Error(labels)
+			}
+		})
+	}
+}
+
 // TestOtherMatch: a relay that goes on with another match begins another file.
 func TestOtherMatch(t *testing.T) {
 	for name, change := range map[string]func(map[string]any){
@@ -381,10 +452,14 @@ func TestEndless(t *testing.T) {
 				out = z
 			}
 			zeros := make([]byte, 1<<20)
-			for range 36 {
+			wrote := 0
+			for ; wrote < 64; wrote++ {
 				if _, err := out.Write(zeros); err != nil {
 					break
 				}
+			}
+			if !packed && wrote == 64 {
+				t.Error("all of it was read")
 			}
 			return true
 		}
@@ -443,7 +518,7 @@ func TestDiskFull(t *testing.T) {
 	r.Fault = func(http.ResponseWriter, *http.Request, []byte) bool {
 		if r.Newest == playcasttest.First+10 && !filled {
 			filled = true
-			disk.Fill(t, 0)
+			disk.Fill(t, 3<<12)
 		}
 		return false
 	}

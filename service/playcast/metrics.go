@@ -1,10 +1,15 @@
 package playcast
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metrics counts what all matches of a process do. A nil Metrics counts nothing.
 type Metrics struct {
 	bodies *prometheus.CounterVec
+	pushes *prometheus.CounterVec
 	holes  prometheus.Counter
 	match  prometheus.Gauge
 }
@@ -23,6 +28,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		bodies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "replayd", Name: "broadcast_bodies_total", Help: "Requests for parts of broadcasts, by what came of them.",
 		}, []string{"result"}),
+		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "replayd", Name: "broadcast_pushes_total", Help: "Bodies that game servers pushed, by the status of the answer: 205 asks for the start.",
+		}, []string{"code"}),
 		holes: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "replayd", Name: "broadcast_holes_total", Help: "Recordings of broadcasts that ended before their match.",
 		}),
@@ -33,7 +41,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, result := range []string{written, absent, failed, corrupt} {
 		m.bodies.WithLabelValues(result)
 	}
-	reg.MustRegister(m.bodies, m.holes, m.match)
+	reg.MustRegister(m.bodies, m.pushes, m.holes, m.match)
 	return m
 }
 
@@ -52,5 +60,11 @@ func (m *Metrics) hole() {
 func (m *Metrics) run(n float64) {
 	if m != nil {
 		m.match.Add(n)
+	}
+}
+
+func (m *Metrics) push(code int) {
+	if m != nil {
+		m.pushes.WithLabelValues(strconv.Itoa(code)).Inc()
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -92,6 +94,77 @@ func TestBroadcast(t *testing.T) {
 	t.Logf("%d fragments, %d sessions, %d events", len(fragments), len(h), len(want.Events))
 }
 
+// TestBroadcastPush: a game server pushes a match, and a client follows it to its end.
+func TestBroadcastPush(t *testing.T) {
+	t.Parallel()
+	start, fragments, err := broadcast.Split(demtest.Fight(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, addr, push := t.TempDir(), commandtest.FreeAddr(t), commandtest.FreeAddr(t)
+	servers := filepath.Join(t.TempDir(), "servers")
+	if err := os.WriteFile(servers, []byte("eu1 correct horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := exec.Command(build(t), "serve", "--listen", addr, "--web-listen", "none", "--root", "live="+dir, "--log-level", "error",
+		"--broadcast-listen", push, "--broadcast-servers", servers, "--broadcast-into", "live/pushed")
+	d.Stderr = os.Stderr
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer commandtest.Kill(t, d)
+	post := func(path string, body []byte) {
+		t.Helper()
+		for deadline := time.Now().Add(commandtest.Patience); ; time.Sleep(10 * time.Millisecond) {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+push+"/eu1/s1t1/"+path, bytes.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("X-Origin-Auth", "correct horse")
+			response, err := http.DefaultClient.Do(request)
+			if err == nil {
+				_ = response.Body.Close()
+				if response.StatusCode != http.StatusOK {
+					t.Fatal(response.Status)
+				}
+				return
+			} else if time.Now().After(deadline) {
+				t.Fatal(err) // the daemon does not start
+			}
+		}
+	}
+	post("0/start?tps=64&keyframe_interval=3&protocol=5", start)
+	post("0/full?tick=0", fragments[0].Full)
+	var name string
+	for deadline := time.Now().Add(commandtest.Patience); name == "" && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if found, _ := filepath.Glob(filepath.Join(dir, "pushed", "eu1", "*.dem")); len(found) > 0 {
+			name = "live/pushed/eu1/" + filepath.Base(found[0])
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), commandtest.Patience)
+	defer cancel()
+	var got atomic.Int64
+	ended := make(chan streamtest.History, 1)
+	go func() {
+		ended <- followThroughKills(ctx, addr, &replaydv1.StreamEventsRequest{Replay: name, Follow: true}, &got)
+	}()
+	for i, f := range fragments {
+		post(strconv.Itoa(i)+"/delta?endtick=1", f.Delta)
+	}
+	h := <-ended
+	data, err := os.ReadFile(filepath.Join(dir, strings.TrimPrefix(name, "live/")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := streamtest.Offline(&dem.Codec, source.Input{At: bytes.NewReader(data), Size: int64(len(data))}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := streamtest.Check(h, []streamtest.Replay{want}, streamtest.Options{}); err != nil || h.End().GetReason() != replaydv1.EndReason_END_REASON_FINISHED {
+		t.Error(h.End().GetReason(), err)
+	}
+}
+
 // TestBroadcastFlags: mistakes in --broadcast are told before anything is opened, without the URL, which may have secrets.
 func TestBroadcastFlags(t *testing.T) {
 	const secret = "1234_salt"
@@ -105,10 +178,20 @@ func TestBroadcastFlags(t *testing.T) {
 		{"live/../final=http://example.org/" + secret, "no path"},
 		{"live/.hidden=http://example.org/" + secret, "no path"},
 		{"live/=http://example.org/" + secret, "no path"},
+		{"--broadcast-listen 127.0.0.1:0", "needs --broadcast-servers"},
+		{"--broadcast-servers x", "need --broadcast-listen"},
+		{"--broadcast-listen :7180 --broadcast-servers x --broadcast-into live/x", "can be reached from other machines"},
+		{"--broadcast-listen 127.0.0.1:0 --broadcast-servers x --broadcast-into other/x", "no --root"},
+		{"--broadcast-listen 127.0.0.1:0 --broadcast-servers x --broadcast-into live", "no path"},
 	} {
 		var out, errs bytes.Buffer
-		code := Program{}.Run(t.Context(), []string{"serve", "--root", "live=" + t.TempDir(), "--listen", "127.0.0.1:0", "--web-listen", "none", "--broadcast", c.flag},
-			Console{In: strings.NewReader(""), Out: &out, Err: &errs})
+		args := []string{"serve", "--root", "live=" + t.TempDir(), "--listen", "127.0.0.1:0", "--web-listen", "none"}
+		if strings.HasPrefix(c.flag, "--") {
+			args = append(args, strings.Fields(c.flag)...)
+		} else {
+			args = append(args, "--broadcast", c.flag)
+		}
+		code := Program{}.Run(t.Context(), args, Console{In: strings.NewReader(""), Out: &out, Err: &errs})
 		if code != ExitUsage || !strings.Contains(errs.String(), c.want) || strings.Contains(errs.String(), secret) {
 			t.Errorf("%s: %d, %s", c.flag, code, &errs)
 		}

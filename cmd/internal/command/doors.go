@@ -32,6 +32,7 @@ import (
 type doors struct {
 	grpc                net.Listener // without TLS; gRPC adds TLS itself, from creds
 	web, metrics, debug net.Listener
+	broadcast           net.Listener
 	certs               *access.Certificates // nil without TLS
 	creds               []grpc.ServerOption
 }
@@ -88,6 +89,7 @@ func (c *serveCmd) doors(log *slog.Logger, connections *admission.Connections, g
 		{&d.web, "web-listen", cmp.Or(c.WebListen, defaultWeb), []string{"h2", "http/1.1"}},
 		{&d.metrics, "metrics-listen", c.MetricsListen, []string{"http/1.1"}},
 		{&d.debug, "debug-listen", c.DebugListen, []string{"http/1.1"}},
+		{&d.broadcast, "broadcast-listen", c.Broadcasts.BroadcastListen, []string{"http/1.1"}},
 	} {
 		if l.addr == "" || l.addr == nowhere {
 			continue
@@ -186,7 +188,7 @@ func (d *doors) page() string {
 
 // close closes all listeners. It may be called after the servers have closed them.
 func (d *doors) close() {
-	for _, l := range []net.Listener{d.grpc, d.web, d.metrics, d.debug} {
+	for _, l := range []net.Listener{d.grpc, d.web, d.metrics, d.debug, d.broadcast} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -82,13 +82,14 @@ func (c *serveCmd) Validate() error {
 			errs = append(errs, v.Validate())
 		}
 	}
-	return errors.Join(append(errs, c.Limits.check(), c.Security.check(c.Listen, c.web(), c.MetricsListen, c.DebugListen))...)
+	return errors.Join(append(errs, c.Limits.check(), c.Security.check(c.Listen, c.web(), c.MetricsListen, c.DebugListen, c.Broadcasts.BroadcastListen))...)
 }
 
 // invalidPlaces returns what is wrong with addresses and roots.
 func (c *serveCmd) invalidPlaces() (errs []error) {
 	for _, listen := range []struct{ flag, addr string }{
 		{"--listen", c.Listen}, {"--web-listen", c.web()}, {"--metrics-listen", c.MetricsListen}, {"--debug-listen", c.DebugListen},
+		{"--broadcast-listen", c.Broadcasts.BroadcastListen},
 	} {
 		if err := CheckListen(listen.addr); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s: %w", listen.flag, listen.addr, err))
@@ -114,8 +115,9 @@ func (c *serveCmd) invalidPlaces() (errs []error) {
 			errs = append(errs, fmt.Errorf("--root %s: the directory is missing", root))
 		}
 	}
-	_, err := c.Broadcasts.matches(dirs)
-	errs = append(errs, err)
+	_, followed := c.Broadcasts.matches(dirs)
+	_, pushed := c.Broadcasts.into(dirs)
+	errs = append(errs, followed, pushed)
 	if err := c.parseLineages(); err != nil {
 		errs = append(errs, fmt.Errorf("--lineage: %w", err))
 	}
@@ -176,7 +178,7 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 	for root, err := range cat.Missing() {
 		log.WarnContext(ctx, "a root cannot be read; it is served once it becomes readable", "root", root.Alias, "dir", root.Dir, "error", err)
 	}
-	wait, err := c.Broadcasts.follow(ctx, roots, Daemon{Log: log, Metrics: registry})
+	relay, wait, err := c.Broadcasts.follow(ctx, roots, Daemon{Log: log, Metrics: registry})
 	if err != nil {
 		return err
 	}
@@ -223,10 +225,13 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 		handler := gate.GuardHost(servesLocally(doors.metrics), gate.Handler(access.Metrics, metricsOf(registry)))
 		defer doors.serve(doors.metrics, handler, "metrics", log)()
 	}
+	if doors.broadcast != nil {
+		defer doors.serve(doors.broadcast, relay, "broadcasts", log)()
+	}
 	if doors.debug != nil {
 		defer doors.serve(doors.debug, gate.GuardHost(servesLocally(doors.debug), gate.Handler(access.Debug, profiles())), "profiles", log)()
 	}
-	c.Security.warn(log, doors.grpc, doors.web, doors.metrics, doors.debug)
+	c.Security.warn(log, doors.grpc, doors.web, doors.metrics, doors.debug, doors.broadcast)
 	defer reload(ctx, log, again, c.Security.reloadable(gate, doors.certs))()
 
 	defer notify(ctx, log, c.DrainTimeout)()

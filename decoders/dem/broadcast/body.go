@@ -26,6 +26,12 @@ type rec struct {
 	offset   int    // of its head in the body
 }
 
+// Check returns an error if a body is not records to its end.
+func Check(body []byte) error {
+	_, err := parse(body)
+	return err
+}
+
 // parse returns the records of a body. It refuses a body that is not records to its end.
 func parse(body []byte) ([]rec, error) {
 	var records []rec
@@ -79,10 +85,9 @@ func known(command uint32) bool {
 	return command <= cmdLast
 }
 
-// spawnGroups returns CDemoSpawnGroups with the messages of the first n records, which are those of the same command and tick. A demo has
-// each message as it is in a packet: its number, its size and its bytes, in bits.
+// spawnGroups returns CDemoSpawnGroups with the messages of the first n records, which are those of the same command. A demo has each message as it is in a packet: its number, its size and its bytes, in bits.
 func spawnGroups(records []rec) (message []byte, n int, err error) {
-	for n < len(records) && records[n].command == cmdSpawnGroups && records[n].tick == records[0].tick {
+	for n < len(records) && records[n].command == cmdSpawnGroups {
 		r := bits.New(records[n].contents)
 		r.UBitVar() // the running number
 		begin := r.Pos()

@@ -137,6 +137,9 @@ func TestRecorded(t *testing.T) {
 	if len(want) != 17 || len(events) < len(want) || !slices.Equal(events[:len(want)], want) {
 		t.Error(cmp.Diff(want, events))
 	}
+	if n := bytes.Count(file[:280000], binary.AppendUvarint(nil, 1<<32-1)); n < 15 {
+		t.Errorf("%d records of the sign-on part have a tick of -1", n)
+	}
 	header, info, lastTick, hasInfo, err := dem.ReadInfo(bytes.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
