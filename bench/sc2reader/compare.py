@@ -17,6 +17,7 @@ from sc2reader.engine.plugins import APMTracker, ContextLoader
 from spawningtool import parser
 
 import replayd
+from replayd.sc2replay.v1 import events_pb2 as sc2
 
 DIFFERENCES = 20  # the maximum number of differences to print
 
@@ -83,7 +84,7 @@ def compare_builds(c: Comparison, path: str, name: str, stream) -> None:
             supplies[player].append((event.tick, event.value.food_used))
         elif event.kind == "unit_init":  # spawningtool lists what was never complete, too
             ours[player, event.tick, display.get(event.value.unit.type_name, event.value.unit.type_name)] += 1
-        elif event.kind == "fact_build_step":
+        elif event.kind == "fact_build_step" and event.value.end == sc2.STEP_END_COMPLETE:
             ours[player, event.tick, display.get(event.value.name, event.value.name)] += 1
     # Spawningtool also lists units that change back to an earlier type.
     changed = collections.Counter(
@@ -128,7 +129,55 @@ def main(directory: str, root: str, address: str = "localhost:7171") -> None:
         print(f"{what}: {c.equal[what]} equal, {c.different[what]} different")
 
 
-KINDS = ["start", "fact_player", "fact_build_step", "unit_init", "unit_type_change", "player_stats"]
+def compare_units(c: Comparison, name: str, replay, stream) -> None:
+    """Compares when units died, and by which player."""
+    ours = {
+        (event.value.unit.tag, event.tick): event.value.killer_player_id for event in stream if event.kind == "fact_unit"
+    }
+    for unit in replay.objects.values():
+        if unit.died_at is not None:
+            killer = unit.killing_player.pid if unit.killing_player else 0
+            c.check("end of a unit", f"{name} {unit}", ours.get((unit.id, unit.died_at)), killer)
+
+
+STARTS = 12  # gameloops
+
+
+def compare_starts(c: Comparison, path: str, name: str, stream) -> None:
+    """Compares when steps were begun, where both know build times."""
+    try:
+        game = parser.GameParser(path)
+        parsed = game.get_parsed_data()
+    except Exception:  # spawningtool cannot parse this game
+        return
+    if parsed["cooperative"]:
+        return
+    display = {key: data.get("display_name", key) for key, data in game.build_data.items()}
+    ours = collections.defaultdict(list)
+    reckoned = False
+    for event in stream:
+        if event.kind == "fact_build_step":
+            step, player = event.value, event.event.player.player_id
+            reckoned = reckoned or step.HasField("reckoned_tick")
+            if step.HasField("began_tick") or step.HasField("reckoned_tick"):
+                tick = step.began_tick if step.HasField("began_tick") else step.reckoned_tick
+                ours[player, display.get(step.name, step.name)].append(tick)
+    if not reckoned:  # of a version whose build times are not known
+        return
+    for player, data in parsed["players"].items():
+        for step in data.get("buildOrder", []):
+            title = step["name"]
+            ticks = ours[player, title.removesuffix(" (Error on build time)")]
+            near = min(ticks, key=lambda tick: abs(tick - step["frame"]), default=None)
+            if near is None:
+                c.equal["start: a step whose start replayd does not give: " + title] += 1
+                continue
+            what = "start, with Chrono Boost" if step.get("is_chronoboosted") else "start"
+            if c.check(what, f"{name} {step} {near}", abs(near - step["frame"]) <= STARTS, True):
+                ticks.remove(near)
+
+
+KINDS = ["start", "fact_player", "fact_unit", "fact_build_step", "unit_init", "unit_type_change", "player_stats"]
 
 
 def compare(c: Comparison, client: replayd.Client, replay, path: str, name: str, ours: str) -> None:
@@ -137,6 +186,8 @@ def compare(c: Comparison, client: replayd.Client, replay, path: str, name: str,
     actions = {event.event.player.name: event.value for event in stream if event.kind == "fact_player"}
     compare_apm(c, name, replay, start.version.build, start.elapsed_game_loops, actions)
     compare_builds(c, path, name, stream)
+    compare_units(c, name, replay, stream)
+    compare_starts(c, path, name, stream)
 
 
 main(*sys.argv[1:])

@@ -186,6 +186,17 @@ type Event struct {
 	FactChat FactChat
 	// A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind.
 	FactUpgrade FactUpgrade
+	// What a player earned, spent and lost since the report before. A fact: behind each player_stats, and only sent to those who name
+	// the kind.
+	FactEconomy FactEconomy
+	// A player had no supply left for a time. A fact: computed from player_stats, and only sent to those who name the kind.
+	FactSupplyBlock FactSupplyBlock
+	// Players fought. A fact: computed from the deaths of units, when the fight is over, and only sent to those who name the kind.
+	FactEngagement FactEngagement
+	// A player used a control group. A fact: its units are computed. Only sent to those who name the kind.
+	FactControlGroup FactControlGroup
+	// A player gave an order. A fact: the units that it was for are computed. Only sent to those who name the kind.
+	FactOrder FactOrder
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
 	Other Other
@@ -545,9 +556,9 @@ type PlayerStats struct {
 	MineralsCurrent int32
 	// Gas in the bank.
 	VespeneCurrent int32
-	// Minerals collected in a minute of game time.
+	// Minerals collected in a minute: of the clock that the game showed since 3.2, of the speed "Normal" before.
 	MineralsCollectionRate int32
-	// Gas collected in a minute of game time.
+	// Gas collected in such a minute.
 	VespeneCollectionRate int32
 	// Workers at work.
 	WorkersActiveCount int32
@@ -2061,11 +2072,11 @@ type SamplePlayer struct {
 	Vespene int32
 	// HasVespene reports whether Vespene is set.
 	HasVespene bool
-	// Minerals collected in a minute of game time.
+	// Minerals collected in a minute, as in player_stats.
 	MineralsRate int32
 	// HasMineralsRate reports whether MineralsRate is set.
 	HasMineralsRate bool
-	// Gas collected in a minute of game time.
+	// Gas collected in a minute, as in player_stats.
 	VespeneRate int32
 	// HasVespeneRate reports whether VespeneRate is set.
 	HasVespeneRate bool
@@ -2201,6 +2212,150 @@ type FactUpgrade struct {
 	HasReckonedTick bool
 }
 
+// FactEconomy: The economy of a player at a player_stats, which a game has every 160 gameloops, and since the one before.
+type FactEconomy struct {
+	// The player's number.
+	PlayerId uint32
+	// The gameloop of the report before. Absent at the first one.
+	FromTick int32
+	// HasFromTick reports whether FromTick is set.
+	HasFromTick bool
+	// Minerals in the bank.
+	Minerals int32
+	// Gas in the bank.
+	Vespene int32
+	// Minerals collected in a minute, as in player_stats.
+	MineralsRate int32
+	// Gas collected in a minute, as in player_stats.
+	VespeneRate int32
+	// Minerals collected since the report before, by a rule: the mean of its rate and this one, for the time between them. Absent at the
+	// first one.
+	MineralsCollected int32
+	// HasMineralsCollected reports whether MineralsCollected is set.
+	HasMineralsCollected bool
+	// Gas collected since then, by the same rule.
+	VespeneCollected int32
+	// HasVespeneCollected reports whether VespeneCollected is set.
+	HasVespeneCollected bool
+	// Minerals spent since then, by a rule: those collected, less what the bank has grown by. Refunds and what allies send or get count
+	// against it. Absent at the first one.
+	MineralsSpent int32
+	// HasMineralsSpent reports whether MineralsSpent is set.
+	HasMineralsSpent bool
+	// Gas spent since then, by the same rule.
+	VespeneSpent int32
+	// HasVespeneSpent reports whether VespeneSpent is set.
+	HasVespeneSpent bool
+	// The minerals of what was lost since then. At the first one, since the beginning.
+	MineralsLost int32
+	// The gas of what was lost since then.
+	VespeneLost int32
+	// The minerals of what the player killed since then.
+	MineralsKilled int32
+	// The gas of what the player killed since then.
+	VespeneKilled int32
+}
+
+// FactSupplyBlock: A time in which a player's units used all the supply there was. By a rule: from one player_stats to the first one after it in which less
+// was used than made, or to the end of the replay. So both ends are known to 160 gameloops, and shorter ones may be missing.
+type FactSupplyBlock struct {
+	// The player's number.
+	PlayerId uint32
+	// The gameloop of the first player_stats in it.
+	BeganTick int32
+	// The number of player_stats in it.
+	Samples uint32
+	// The supply made, in the last of them.
+	SupplyMade float32
+	// True if that was 200 or more at each of them: nothing could have been built against it.
+	Maxed bool
+	// True if the replay ended before the block.
+	Unfinished bool
+}
+
+// FactEngagement: A fight. By a rule: three or more workers, structures and units of armies that players killed of one another, each within 224
+// gameloops, ten seconds at the speed "Faster", after the last one before it, and within 24 cells of the mean place of those before it. Of
+// several fights that a death may belong to, it is one of the first. Of more than eight at a time, that in which nobody has died for longest is
+// over. The fact stands at the first event after those gameloops, or at the end of the replay.
+type FactEngagement struct {
+	// The gameloop of the first death.
+	BeganTick int32
+	// The gameloop of the last death.
+	LastTick int32
+	// The mean place of the deaths, in cells.
+	Place Point2
+	// HasPlace reports whether Place is set.
+	HasPlace bool
+	// Those who killed or lost something, by ascending number.
+	Sides []EngagementSide
+}
+
+// EngagementSide: What a player lost in a fight.
+type EngagementSide struct {
+	// The player's number.
+	PlayerId uint32
+	// Units that fight and that other players killed.
+	ArmyLost uint32
+	// Workers that other players killed.
+	WorkersLost uint32
+	// Structures that other players killed.
+	StructuresLost uint32
+	// Units and structures of other players that the player killed.
+	Killed uint32
+}
+
+// FactControlGroup: A use of a control group.
+type FactControlGroup struct {
+	// The group, 0 to 9.
+	Group uint32
+	// What happened with it.
+	Action ControlGroupAction
+	// The units that are in the group afterwards, by the selections before, of the types that they have now. Units that have died are left
+	// out since 2.0.8; before, they are in it until the game removes them.
+	Units []UnitGroup
+	// False when a selection did not fit those before it, and a unit may be missing or wrong.
+	UnitsKnown bool
+}
+
+// UnitGroup: Units of one type.
+type UnitGroup struct {
+	// The type, as in Unit. Absent when not known.
+	TypeName []byte
+	// The purpose of the type.
+	Class UnitClass
+	// True when type_name is not certain, as in Unit.
+	TypeGuessed bool
+	// The units' tags, in ascending order.
+	Tags []uint32
+}
+
+// FactOrder: An order: of a cmd. One that was given again (command_manager_state) or dragged elsewhere (cmd_update_target_point,
+// cmd_update_target_unit) is none of its own.
+type FactOrder struct {
+	// The ability. Absent for the default command of a right click.
+	Ability Ability
+	// HasAbility reports whether Ability is set.
+	HasAbility bool
+	// The place that it is aimed at, or of the unit, as the player saw it. Absent without a target.
+	TargetPlace Point
+	// HasTargetPlace reports whether TargetPlace is set.
+	HasTargetPlace bool
+	// The unit that it is aimed at. Absent without one.
+	TargetUnit Unit
+	// HasTargetUnit reports whether TargetUnit is set.
+	HasTargetUnit bool
+	// True if it waits for the orders before it, by the flag 2 of cmd_flags.
+	Queued bool
+	// True if it was given on the minimap, by the flag 0x10000.
+	Minimap bool
+	// True if it switches what units do by themselves on or off, by the flag 0x40.
+	Autocast bool
+	// The units that were selected, as in fact_control_group.
+	Units []UnitGroup
+	// False when these are not certain, as in fact_control_group.
+	UnitsKnown bool
+}
+
 // Other: An event whose kind is in no table.
 type Other struct {
 	// The event stream that contains it.
@@ -2298,11 +2453,16 @@ const (
 	KindFactMatch
 	KindFactChat
 	KindFactUpgrade
+	KindFactEconomy
+	KindFactSupplyBlock
+	KindFactEngagement
+	KindFactControlGroup
+	KindFactOrder
 	KindOther
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 81
+const KindCount = 86
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2385,6 +2545,11 @@ var kindNames = [KindCount]string{
 	"fact_match",
 	"fact_chat",
 	"fact_upgrade",
+	"fact_economy",
+	"fact_supply_block",
+	"fact_engagement",
+	"fact_control_group",
+	"fact_order",
 	"other",
 }
 

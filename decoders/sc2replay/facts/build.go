@@ -18,6 +18,9 @@ var rewards = [][]byte{[]byte("Spray"), []byte("Reward")}
 // morphed makes the step of a unit that another one became. Lifting off, burrowing and the like are no steps.
 func (f *Fold) morphed(ev *sc2replay.Event) {
 	e := &ev.UnitTypeChange
+	if l := f.units.lives[e.Unit.Tag]; l != nil {
+		l.now, l.class = e.Unit.TypeName, e.Unit.Class
+	}
 	// A lowered OrbitalCommandFlying was an OrbitalCommand before.
 	if e.HasStartedTick || advanced[string(e.Unit.TypeName)] && !bytes.HasPrefix(e.PreviousTypeName, e.Unit.TypeName) {
 		f.step(ev, &e.Unit, e.StartedTick, e.HasStartedTick)
@@ -78,7 +81,7 @@ func (f *Fold) unfinished(tick int32) {
 		l := f.units.lives[tag]
 		p := f.players[l.owner]
 		made := p.step(tick, sc2replay.FactBuildStep{
-			Name: l.first, Unit: l.unit(tag), HasUnit: true, BeganTick: l.appeared, HasBeganTick: true, End: sc2replay.StepEndGameEnded,
+			Name: l.now, Unit: l.unit(tag), HasUnit: true, BeganTick: l.appeared, HasBeganTick: true, End: sc2replay.StepEndGameEnded,
 		})
 		made.player = p
 		f.ready = append(f.ready, made)

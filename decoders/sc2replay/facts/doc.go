@@ -1,5 +1,5 @@
 // Package facts concludes what happened in a StarCraft II game from the events of its replay: the lives of units, the steps of
-// build orders, and each player's game in numbers.
+// build orders, fights, economies, whom an order was for, and each player's game in numbers.
 //
 //	fold := facts.New(replay)
 //	var fact sc2replay.Event
@@ -18,8 +18,13 @@
 // Facts say only what the replay tells, or what follows by a rule that the comments in events.proto name. Where neither holds, a
 // field is absent. No fact is made of an end that the decoder did not reach.
 //
-//	fold.go    Fold: one event after the other
-//	unit.go    lives of units
-//	build.go   steps of build orders
-//	player.go  players' games in numbers
+//	fold.go       Fold: one event after the other
+//	unit.go       lives of units
+//	build.go      steps of build orders
+//	player.go     players' games in numbers
+//	match.go      the game as a whole
+//	chat.go       messages, and whom they reach
+//	economy.go    economies, and times without supply
+//	fight.go      fights
+//	selection.go  selections, control groups and orders
 package facts

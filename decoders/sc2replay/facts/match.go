@@ -12,6 +12,7 @@ type match struct {
 	fact      sc2replay.FactMatch // without length, players and winner
 	loops     int32               // of the game, by the header
 	perSecond float64             // gameloops in a real second
+	perMinute float64             // gameloops in a minute of the rates of player_stats
 	saved     decoders.Time
 	dated     bool // saved is known
 	people    []person
@@ -27,6 +28,13 @@ type person struct {
 // maxPeople bounds the people. Lobbies have 16 slots.
 const maxPeople = 64
 
+// firstClockRates is the build since which rates are those of a minute of the clock that the game showed. Before, they are those of a
+// minute of the speed "Normal", which has loopsPerGameSecond gameloops a second.
+const (
+	firstClockRates    = 41743
+	loopsPerGameSecond = 16
+)
+
 // gameScope is the scope of attributes of the game.
 const gameScope = 16
 
@@ -36,6 +44,9 @@ func (m *match) describe(ev *sc2replay.Event) {
 	case sc2replay.KindStart:
 		s := &ev.Start
 		m.loops, m.perSecond = int32(min(s.ElapsedGameLoops, math.MaxInt32)), s.LoopsPerRealSecond
+		if m.perMinute = 60 * loopsPerGameSecond; s.Version.Build >= firstClockRates {
+			m.perMinute = 60 * s.LoopsPerClockSecond
+		}
 		m.fact.Expansion, m.fact.ExpansionGuessed = s.DecodeInfo.Names.Expansion, s.DecodeInfo.Names.ExpansionGuessed
 	case sc2replay.KindDetails:
 		m.details(&ev.Details)

@@ -19,6 +19,7 @@ type player struct {
 	start    sc2replay.Point2
 	started  bool // start is known
 	supplies []supply
+	economy  economy
 
 	unspent, income int64 // the sums of all player_stats
 	capped          uint32
@@ -58,8 +59,6 @@ func (s *players) apply(ev *sc2replay.Event) {
 	case sc2replay.KindPlayerInfo:
 		p.result = ev.PlayerInfo.Result
 		p.mmr, p.rated = ev.PlayerInfo.Mmr, ev.PlayerInfo.HasMmr
-	case sc2replay.KindPlayerStats:
-		p.sample(ev.AtTick, &ev.PlayerStats)
 	case sc2replay.KindCmd, sc2replay.KindCmdUpdateTargetPoint, sc2replay.KindCmdUpdateTargetUnit, sc2replay.KindSelectionDelta,
 		sc2replay.KindControlGroupUpdate:
 		p.actions++
@@ -129,6 +128,14 @@ func (f *Fold) ended(ev *sc2replay.Event) {
 	for _, p := range f.players {
 		if p != nil {
 			f.ready = append(f.ready, fact{kind: sc2replay.KindFactPlayer, player: p})
+		}
+	}
+	for len(f.fights.open) > 0 {
+		f.fought(0)
+	}
+	for _, p := range f.players {
+		if p != nil && p.economy.block.samples > 0 {
+			f.unblocked(p, true)
 		}
 	}
 	f.unfinished(ev.AtTick)

@@ -8,19 +8,22 @@ import (
 
 // units holds the units alive.
 type units struct {
-	lives map[uint32]*life // by tag
-	begun []beginning      // the constructions of the present gameloop
-	tick  int32            // the gameloop of begun
+	lives   map[uint32]*life // by tag
+	tracked bool             // the replay says which units live
+	begun   []beginning      // the constructions of the present gameloop
+	tick    int32            // the gameloop of begun
 }
 
 // life holds the known facts of a living unit.
 type life struct {
 	first    []byte // its first type
+	now      []byte // its present type
 	appeared int32
 	complete int32 // 0 while it is under construction; a unit that has existed since the beginning never is
 	owner    uint32
 	class    sc2replay.UnitClass
 	building bool
+	over     bool  // it has ended
 	hatched  int32 // the gameloop in which a unit hatched from it, plus one
 }
 
@@ -38,14 +41,15 @@ func (u *units) add(of *sc2replay.Unit, tick int32) *life {
 		l = new(life)
 		u.lives[of.Tag] = l
 	}
-	*l = life{first: of.TypeName, appeared: tick, class: of.Class}
+	*l = life{first: of.TypeName, now: of.TypeName, appeared: tick, class: of.Class}
+	u.tracked = true
 	return l
 }
 
-// unit returns a unit with the type with which it appeared.
+// unit returns a unit.
 func (l *life) unit(tag uint32) sc2replay.Unit {
 	return sc2replay.Unit{
-		Tag: tag, Index: tag >> recycleBits, Recycle: tag & (1<<recycleBits - 1), TypeName: l.first, Class: l.class,
+		Tag: tag, Index: tag >> recycleBits, Recycle: tag & (1<<recycleBits - 1), TypeName: l.now, Class: l.class,
 	}
 }
 
@@ -139,12 +143,14 @@ func (f *Fold) died(ev *sc2replay.Event) {
 		out.FirstTypeName = l.first
 		out.AppearedTick, out.HasAppearedTick = l.appeared, true
 		out.CompleteTick, out.HasCompleteTick = l.complete, !l.building
+		l.over = true
 		delete(f.units.lives, e.Unit.Tag)
 	}
 	switch structure, became := f.units.became(ev); {
 	case e.HasKillerPlayerId:
 		out.End = sc2replay.UnitEndKilled
 		f.players.lost(ev)
+		f.fell(ev)
 	case l != nil && l.hatched == ev.AtTick+1 && string(e.Unit.TypeName) == egg:
 		out.End = sc2replay.UnitEndHatched
 	case became:

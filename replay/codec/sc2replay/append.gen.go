@@ -582,6 +582,41 @@ func AppendEvent(b []byte, m *sc2replay.Event) []byte {
 			b = appendFactUpgrade(b, &m.FactUpgrade)
 			b = protoappend.Close(b, at)
 		}
+	case sc2replay.KindFactEconomy:
+		{
+			b = append(b, 0xba, 0x0a, 0)
+			at := len(b)
+			b = appendFactEconomy(b, &m.FactEconomy)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactSupplyBlock:
+		{
+			b = append(b, 0xc2, 0x0a, 0)
+			at := len(b)
+			b = appendFactSupplyBlock(b, &m.FactSupplyBlock)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactEngagement:
+		{
+			b = append(b, 0xca, 0x0a, 0)
+			at := len(b)
+			b = appendFactEngagement(b, &m.FactEngagement)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactControlGroup:
+		{
+			b = append(b, 0xd2, 0x0a, 0)
+			at := len(b)
+			b = appendFactControlGroup(b, &m.FactControlGroup)
+			b = protoappend.Close(b, at)
+		}
+	case sc2replay.KindFactOrder:
+		{
+			b = append(b, 0xda, 0x0a, 0)
+			at := len(b)
+			b = appendFactOrder(b, &m.FactOrder)
+			b = protoappend.Close(b, at)
+		}
 	case sc2replay.KindOther:
 		{
 			b = append(b, 0xb2, 0x09, 0)
@@ -3841,6 +3876,246 @@ func appendFactUpgrade(b []byte, m *sc2replay.FactUpgrade) []byte {
 	return b
 }
 
+func appendFactEconomy(b []byte, m *sc2replay.FactEconomy) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.HasFromTick {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.FromTick))
+	}
+	if m.Minerals != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Sint32(b, m.Minerals)
+	}
+	if m.Vespene != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.Vespene)
+	}
+	if m.MineralsRate != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.MineralsRate)
+	}
+	if m.VespeneRate != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.VespeneRate)
+	}
+	if m.HasMineralsCollected {
+		b = append(b, 0x38)
+		b = protoappend.Sint32(b, m.MineralsCollected)
+	}
+	if m.HasVespeneCollected {
+		b = append(b, 0x40)
+		b = protoappend.Sint32(b, m.VespeneCollected)
+	}
+	if m.HasMineralsSpent {
+		b = append(b, 0x48)
+		b = protoappend.Sint32(b, m.MineralsSpent)
+	}
+	if m.HasVespeneSpent {
+		b = append(b, 0x50)
+		b = protoappend.Sint32(b, m.VespeneSpent)
+	}
+	if m.MineralsLost != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Sint32(b, m.MineralsLost)
+	}
+	if m.VespeneLost != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Sint32(b, m.VespeneLost)
+	}
+	if m.MineralsKilled != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Sint32(b, m.MineralsKilled)
+	}
+	if m.VespeneKilled != 0 {
+		b = append(b, 0x70)
+		b = protoappend.Sint32(b, m.VespeneKilled)
+	}
+	return b
+}
+
+func appendFactSupplyBlock(b []byte, m *sc2replay.FactSupplyBlock) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.BeganTick != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	if m.Samples != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Samples))
+	}
+	if math.Float32bits(m.SupplyMade) != 0 {
+		b = append(b, 0x25)
+		b = protoappend.Float(b, m.SupplyMade)
+	}
+	if m.Maxed {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.Maxed)
+	}
+	if m.Unfinished {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Unfinished)
+	}
+	return b
+}
+
+func appendFactEngagement(b []byte, m *sc2replay.FactEngagement) []byte {
+	if m.BeganTick != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	if m.LastTick != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.LastTick))
+	}
+	if m.HasPlace {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendPoint2(b, &m.Place)
+			b = protoappend.Close(b, at)
+		}
+	}
+	for i := range m.Sides {
+		{
+			b = append(b, 0x22, 0)
+			at := len(b)
+			b = appendEngagementSide(b, &m.Sides[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendEngagementSide(b []byte, m *sc2replay.EngagementSide) []byte {
+	if m.PlayerId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.ArmyLost != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.ArmyLost))
+	}
+	if m.WorkersLost != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.WorkersLost))
+	}
+	if m.StructuresLost != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.StructuresLost))
+	}
+	if m.Killed != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Killed))
+	}
+	return b
+}
+
+func appendFactControlGroup(b []byte, m *sc2replay.FactControlGroup) []byte {
+	if m.Group != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Group))
+	}
+	if m.Action != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Action))
+	}
+	for i := range m.Units {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendUnitGroup(b, &m.Units[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.UnitsKnown {
+		b = append(b, 0x20)
+		b = protoappend.Bool(b, m.UnitsKnown)
+	}
+	return b
+}
+
+func appendUnitGroup(b []byte, m *sc2replay.UnitGroup) []byte {
+	if len(m.TypeName) > 0 {
+		b = append(b, 0x0a)
+		b = protoappend.String(b, m.TypeName)
+	}
+	if m.Class != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Class))
+	}
+	if m.TypeGuessed {
+		b = append(b, 0x18)
+		b = protoappend.Bool(b, m.TypeGuessed)
+	}
+	if len(m.Tags) > 0 {
+		b = append(b, 0x22, 0)
+		at := len(b)
+		for _, v := range m.Tags {
+			b = protoappend.Varint(b, uint64(v))
+		}
+		b = protoappend.Close(b, at)
+	}
+	return b
+}
+
+func appendFactOrder(b []byte, m *sc2replay.FactOrder) []byte {
+	if m.HasAbility {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendAbility(b, &m.Ability)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasTargetPlace {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendPoint(b, &m.TargetPlace)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasTargetUnit {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendUnit(b, &m.TargetUnit)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Queued {
+		b = append(b, 0x20)
+		b = protoappend.Bool(b, m.Queued)
+	}
+	if m.Minimap {
+		b = append(b, 0x28)
+		b = protoappend.Bool(b, m.Minimap)
+	}
+	if m.Autocast {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Autocast)
+	}
+	for i := range m.Units {
+		{
+			b = append(b, 0x3a, 0)
+			at := len(b)
+			b = appendUnitGroup(b, &m.Units[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.UnitsKnown {
+		b = append(b, 0x40)
+		b = protoappend.Bool(b, m.UnitsKnown)
+	}
+	return b
+}
+
 func appendOther(b []byte, m *sc2replay.Other) []byte {
 	if m.Stream != 0 {
 		b = append(b, 0x08)
@@ -3947,5 +4222,10 @@ var Kinds = []string{
 	"fact_match",
 	"fact_chat",
 	"fact_upgrade",
+	"fact_economy",
+	"fact_supply_block",
+	"fact_engagement",
+	"fact_control_group",
+	"fact_order",
 	"other",
 }

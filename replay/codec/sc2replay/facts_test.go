@@ -69,12 +69,28 @@ func factKinds() (kinds []string) {
 	return kinds
 }
 
+// fought returns a game in which players kill units of one another.
+func fought() []byte {
+	r := sc2test.Battle()
+	for i := range 3 {
+		marine := sc2test.Owned(3000, 1, "Marine")
+		marine.Value["unitTagIndex"] = 300 + i
+		r.Tracker = append(r.Tracker, marine)
+	}
+	for i := range 3 {
+		r.Tracker = append(r.Tracker, sc2test.Event{Loop: 3001, User: 16, Name: "UnitDied", Value: sc2test.S{
+			"unitTagIndex": 300 + i, "unitTagRecycle": 1, "killerPlayerId": 2, "x": 10, "y": 20,
+		}})
+	}
+	return r.Bytes()
+}
+
 func isFact(p placed) bool { return strings.HasPrefix(p.kind, "fact_") }
 
 // TestFacts: facts come only to those who name them, behind the event that completes them, at the same positions whatever else is
 // delivered, and to a stream that begins at any of them.
 func TestFacts(t *testing.T) {
-	data := sc2test.Battle().Bytes()
+	data := fought()
 	start := decoders.Position{}
 	raw := deliver(t, data, start)
 	if i := slices.IndexFunc(raw, isFact); i >= 0 {

@@ -57,7 +57,7 @@ var leastNumbers = map[filter.Property]int32{filter.Players: 0, filter.Teams: 0}
 var aboutNobody = map[sc2replay.Kind]bool{
 	sc2replay.KindStart: true, sc2replay.KindDetails: true, sc2replay.KindLobby: true, sc2replay.KindAttributes: true,
 	sc2replay.KindGameMetadata: true, sc2replay.KindMember: true, sc2replay.KindEnd: true,
-	sc2replay.KindFactMatch: true,
+	sc2replay.KindFactMatch: true, sc2replay.KindFactEngagement: true,
 }
 
 func player(s *subject) int32 {

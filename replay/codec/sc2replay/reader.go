@@ -86,6 +86,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	// A cursor of a stream with facts may lie between facts. Only the earlier events tell whether a fact is there.
 	if r.Filter.Facts() || r.Start.Position != r.Start.Position.Own() {
 		r.fold = facts.New(p)
+		r.fold.Want(&want)
 		r.Fold = r.fold
 	}
 	return nil

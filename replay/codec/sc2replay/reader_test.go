@@ -380,28 +380,44 @@ func BenchmarkFill(b *testing.B) {
 			files, size = append(files, data), size+int64(len(data))
 		}
 	}
-	batch := codec.Batch{MaxEvents: 512, MaxBytes: 256 << 10}
-	b.SetBytes(size)
-	b.ReportAllocs()
-	events := 0
-	for b.Loop() {
-		for _, data := range files {
-			r := open(b, data, codec.Options{})
-			if err := codectest.Seek(r); err != nil {
+	for name, include := range map[string][]*replaydv1.EventFilter{
+		"all": nil, "withFacts": {{}, named(factKinds()...)}, "builds": {named("fact_build_step")},
+	} {
+		b.Run(name, func(b *testing.B) {
+			f, err := filter.Compile(&encoder.Codec.Filters, include, nil)
+			if err != nil {
 				b.Fatal(err)
 			}
-			for {
-				err := r.Fill(&batch)
-				events += batch.Count
-				batch.Reset()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil && !errors.Is(err, codec.ErrYield) {
-					b.Fatal(err)
+			b.SetBytes(size)
+			b.ReportAllocs()
+			events := 0
+			for b.Loop() {
+				for _, data := range files {
+					events += fill(b, data, f)
 				}
 			}
+			b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+		})
+	}
+}
+
+// fill reads a replay, and returns the number of events that a filter selects.
+func fill(b *testing.B, data []byte, f *filter.Filter) (events int) {
+	b.Helper()
+	r := open(b, data, codec.Options{Filter: f})
+	if err := codectest.Seek(r); err != nil {
+		b.Fatal(err)
+	}
+	batch := codec.Batch{MaxEvents: 512, MaxBytes: 256 << 10}
+	for {
+		err := r.Fill(&batch)
+		events += batch.Count
+		batch.Reset()
+		if errors.Is(err, io.EOF) {
+			return events
+		}
+		if err != nil && !errors.Is(err, codec.ErrYield) {
+			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
 }

@@ -106,8 +106,8 @@ var Tables = table.Format{
 			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
 			{Name: "minerals_current", Comment: "Minerals in the bank.", Type: table.Int32},
 			{Name: "vespene_current", Comment: "Gas in the bank.", Type: table.Int32},
-			{Name: "minerals_collection_rate", Comment: "Minerals collected in a minute of game time.", Type: table.Int32},
-			{Name: "vespene_collection_rate", Comment: "Gas collected in a minute of game time.", Type: table.Int32},
+			{Name: "minerals_collection_rate", Comment: "Minerals collected in a minute: of the clock that the game showed since 3.2, of the speed \"Normal\" before.", Type: table.Int32},
+			{Name: "vespene_collection_rate", Comment: "Gas collected in such a minute.", Type: table.Int32},
 			{Name: "workers_active_count", Comment: "Workers at work.", Type: table.Int32},
 			{Name: "minerals_used_in_progress_army", Comment: "Minerals in army under construction.", Type: table.Int32},
 			{Name: "minerals_used_in_progress_economy", Comment: "Minerals in economy under construction.", Type: table.Int32},
@@ -520,8 +520,8 @@ var Tables = table.Format{
 			{Name: "stats_tick", Nullable: true, Comment: "The gameloop of the last player_stats. It is absent before the first one, as are the amounts below.", Type: table.Int32},
 			{Name: "minerals", Nullable: true, Comment: "Minerals in the bank.", Type: table.Int32},
 			{Name: "vespene", Nullable: true, Comment: "Gas in the bank.", Type: table.Int32},
-			{Name: "minerals_rate", Nullable: true, Comment: "Minerals collected in a minute of game time.", Type: table.Int32},
-			{Name: "vespene_rate", Nullable: true, Comment: "Gas collected in a minute of game time.", Type: table.Int32},
+			{Name: "minerals_rate", Nullable: true, Comment: "Minerals collected in a minute, as in player_stats.", Type: table.Int32},
+			{Name: "vespene_rate", Nullable: true, Comment: "Gas collected in a minute, as in player_stats.", Type: table.Int32},
 			{Name: "workers_active", Nullable: true, Comment: "Workers at work.", Type: table.Int32},
 			{Name: "supply_used", Nullable: true, Comment: "Supply used. A multiple of 1/4096.", Type: table.Float32},
 			{Name: "supply_made", Nullable: true, Comment: "Supply available.", Type: table.Float32},
@@ -565,6 +565,52 @@ var Tables = table.Format{
 			{Name: "name", Comment: "The upgrade, such as \"TerranInfantryWeaponsLevel1\".", Type: table.Name},
 			{Name: "count", Comment: "The number of levels gained.", Type: table.Int32},
 			{Name: "reckoned_tick", Nullable: true, Comment: "The gameloop in which it was begun, by the rule of fact_build_step. A replay does not tell when an upgrade was begun.", Type: table.Int32},
+		}},
+		{Name: "fact_economy", Comment: "The economy of a player at a player_stats, which a game has every 160 gameloops, and since the one before.", Fields: []table.Field{
+			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
+			{Name: "from_tick", Nullable: true, Comment: "The gameloop of the report before. Absent at the first one.", Type: table.Int32},
+			{Name: "minerals", Comment: "Minerals in the bank.", Type: table.Int32},
+			{Name: "vespene", Comment: "Gas in the bank.", Type: table.Int32},
+			{Name: "minerals_rate", Comment: "Minerals collected in a minute, as in player_stats.", Type: table.Int32},
+			{Name: "vespene_rate", Comment: "Gas collected in a minute, as in player_stats.", Type: table.Int32},
+			{Name: "minerals_collected", Nullable: true, Comment: "Minerals collected since the report before, by a rule: the mean of its rate and this one, for the time between them. Absent at the first one.", Type: table.Int32},
+			{Name: "vespene_collected", Nullable: true, Comment: "Gas collected since then, by the same rule.", Type: table.Int32},
+			{Name: "minerals_spent", Nullable: true, Comment: "Minerals spent since then, by a rule: those collected, less what the bank has grown by. Refunds and what allies send or get count against it. Absent at the first one.", Type: table.Int32},
+			{Name: "vespene_spent", Nullable: true, Comment: "Gas spent since then, by the same rule.", Type: table.Int32},
+			{Name: "minerals_lost", Comment: "The minerals of what was lost since then. At the first one, since the beginning.", Type: table.Int32},
+			{Name: "vespene_lost", Comment: "The gas of what was lost since then.", Type: table.Int32},
+			{Name: "minerals_killed", Comment: "The minerals of what the player killed since then.", Type: table.Int32},
+			{Name: "vespene_killed", Comment: "The gas of what the player killed since then.", Type: table.Int32},
+		}},
+		{Name: "fact_supply_block", Comment: "A time in which a player's units used all the supply there was. By a rule: from one player_stats to the first one after it in which less was used than made, or to the end of the replay. So both ends are known to 160 gameloops, and shorter ones may be missing.", Fields: []table.Field{
+			{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
+			{Name: "began_tick", Comment: "The gameloop of the first player_stats in it.", Type: table.Int32},
+			{Name: "samples", Comment: "The number of player_stats in it.", Type: table.Uint32},
+			{Name: "supply_made", Comment: "The supply made, in the last of them.", Type: table.Float32},
+			{Name: "maxed", Comment: "True if that was 200 or more at each of them: nothing could have been built against it.", Type: table.Bool},
+			{Name: "unfinished", Comment: "True if the replay ended before the block.", Type: table.Bool},
+		}},
+		{Name: "fact_engagement", Comment: "A fight. By a rule: three or more workers, structures and units of armies that players killed of one another, each within 224 gameloops, ten seconds at the speed \"Faster\", after the last one before it, and within 24 cells of the mean place of those before it. Of several fights that a death may belong to, it is one of the first. Of more than eight at a time, that in which nobody has died for longest is over. The fact stands at the first event after those gameloops, or at the end of the replay.", Fields: []table.Field{
+			{Name: "began_tick", Comment: "The gameloop of the first death.", Type: table.Int32},
+			{Name: "last_tick", Comment: "The gameloop of the last death.", Type: table.Int32},
+			{Name: "place", Nullable: true, Comment: "The mean place of the deaths, in cells.", Type: table.Struct, Fields: columnsOfPoint2},
+			{Name: "sides", Comment: "Those who killed or lost something, by ascending number.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfEngagementSide}}},
+		}},
+		{Name: "fact_control_group", Comment: "A use of a control group.", Fields: []table.Field{
+			{Name: "group", Comment: "The group, 0 to 9.", Type: table.Uint32},
+			{Name: "action", Comment: "What happened with it.", Type: table.Name, Enum: namesOfControlGroupAction},
+			{Name: "units", Comment: "The units that are in the group afterwards, by the selections before, of the types that they have now. Units that have died are left out since 2.0.8; before, they are in it until the game removes them.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfUnitGroup}}},
+			{Name: "units_known", Comment: "False when a selection did not fit those before it, and a unit may be missing or wrong.", Type: table.Bool},
+		}},
+		{Name: "fact_order", Comment: "An order: of a cmd. One that was given again (command_manager_state) or dragged elsewhere (cmd_update_target_point, cmd_update_target_unit) is none of its own.", Fields: []table.Field{
+			{Name: "ability", Nullable: true, Comment: "The ability. Absent for the default command of a right click.", Type: table.Struct, Fields: columnsOfAbility},
+			{Name: "target_place", Nullable: true, Comment: "The place that it is aimed at, or of the unit, as the player saw it. Absent without a target.", Type: table.Struct, Fields: columnsOfPoint},
+			{Name: "target_unit", Nullable: true, Comment: "The unit that it is aimed at. Absent without one.", Type: table.Struct, Fields: columnsOfUnit},
+			{Name: "queued", Comment: "True if it waits for the orders before it, by the flag 2 of cmd_flags.", Type: table.Bool},
+			{Name: "minimap", Comment: "True if it was given on the minimap, by the flag 0x10000.", Type: table.Bool},
+			{Name: "autocast", Comment: "True if it switches what units do by themselves on or off, by the flag 0x40.", Type: table.Bool},
+			{Name: "units", Comment: "The units that were selected, as in fact_control_group.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfUnitGroup}}},
+			{Name: "units_known", Comment: "False when these are not certain, as in fact_control_group.", Type: table.Bool},
 		}},
 		{Name: "other", Comment: "An event whose kind is in no table.", Fields: []table.Field{
 			{Name: "stream", Comment: "The event stream that contains it.", Type: table.Name, Enum: namesOfEventStream},
@@ -661,8 +707,8 @@ var columnsOfPlayerStats = []table.Field{
 	{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
 	{Name: "minerals_current", Comment: "Minerals in the bank.", Type: table.Int32},
 	{Name: "vespene_current", Comment: "Gas in the bank.", Type: table.Int32},
-	{Name: "minerals_collection_rate", Comment: "Minerals collected in a minute of game time.", Type: table.Int32},
-	{Name: "vespene_collection_rate", Comment: "Gas collected in a minute of game time.", Type: table.Int32},
+	{Name: "minerals_collection_rate", Comment: "Minerals collected in a minute: of the clock that the game showed since 3.2, of the speed \"Normal\" before.", Type: table.Int32},
+	{Name: "vespene_collection_rate", Comment: "Gas collected in such a minute.", Type: table.Int32},
 	{Name: "workers_active_count", Comment: "Workers at work.", Type: table.Int32},
 	{Name: "minerals_used_in_progress_army", Comment: "Minerals in army under construction.", Type: table.Int32},
 	{Name: "minerals_used_in_progress_economy", Comment: "Minerals in economy under construction.", Type: table.Int32},
@@ -966,6 +1012,21 @@ var columnsOfMatchPlayer = []table.Field{
 	{Name: "computer", Comment: "True for computers.", Type: table.Bool},
 }
 
+var columnsOfEngagementSide = []table.Field{
+	{Name: "player_id", Comment: "The player's number.", Type: table.Uint32},
+	{Name: "army_lost", Comment: "Units that fight and that other players killed.", Type: table.Uint32},
+	{Name: "workers_lost", Comment: "Workers that other players killed.", Type: table.Uint32},
+	{Name: "structures_lost", Comment: "Structures that other players killed.", Type: table.Uint32},
+	{Name: "killed", Comment: "Units and structures of other players that the player killed.", Type: table.Uint32},
+}
+
+var columnsOfUnitGroup = []table.Field{
+	{Name: "type_name", Nullable: true, Comment: "The type, as in Unit. Absent when not known.", Type: table.Name},
+	{Name: "class", Comment: "The purpose of the type.", Type: table.Name, Enum: namesOfUnitClass},
+	{Name: "type_guessed", Comment: "True when type_name is not certain, as in Unit.", Type: table.Bool},
+	{Name: "tags", Comment: "The units' tags, in ascending order.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Uint32}}},
+}
+
 var namesOfUnitClass = map[int32]string{
 	0: "UNIT_CLASS_UNSPECIFIED",
 	1: "UNIT_CLASS_WORKER",
@@ -1226,6 +1287,16 @@ func AddRow(s *table.Set, at decoders.Position, m *sc2replay.Event) {
 		rowFactChat(c[6:], &m.FactChat)
 	case sc2replay.KindFactUpgrade:
 		rowFactUpgrade(c[6:], &m.FactUpgrade)
+	case sc2replay.KindFactEconomy:
+		rowFactEconomy(c[6:], &m.FactEconomy)
+	case sc2replay.KindFactSupplyBlock:
+		rowFactSupplyBlock(c[6:], &m.FactSupplyBlock)
+	case sc2replay.KindFactEngagement:
+		rowFactEngagement(c[6:], &m.FactEngagement)
+	case sc2replay.KindFactControlGroup:
+		rowFactControlGroup(c[6:], &m.FactControlGroup)
+	case sc2replay.KindFactOrder:
+		rowFactOrder(c[6:], &m.FactOrder)
 	case sc2replay.KindOther:
 		rowOther(c[6:], &m.Other)
 	default: // it has no fields
@@ -3398,6 +3469,154 @@ func rowFactUpgrade(c []table.Column, m *sc2replay.FactUpgrade) {
 	} else {
 		c[2].Null()
 	}
+}
+
+func rowFactEconomy(c []table.Column, m *sc2replay.FactEconomy) {
+	_ = c[13]
+	c[0].Uint32(m.PlayerId)
+	if m.HasFromTick {
+		c[1].Int32(m.FromTick)
+	} else {
+		c[1].Null()
+	}
+	c[2].Int32(m.Minerals)
+	c[3].Int32(m.Vespene)
+	c[4].Int32(m.MineralsRate)
+	c[5].Int32(m.VespeneRate)
+	if m.HasMineralsCollected {
+		c[6].Int32(m.MineralsCollected)
+	} else {
+		c[6].Null()
+	}
+	if m.HasVespeneCollected {
+		c[7].Int32(m.VespeneCollected)
+	} else {
+		c[7].Null()
+	}
+	if m.HasMineralsSpent {
+		c[8].Int32(m.MineralsSpent)
+	} else {
+		c[8].Null()
+	}
+	if m.HasVespeneSpent {
+		c[9].Int32(m.VespeneSpent)
+	} else {
+		c[9].Null()
+	}
+	c[10].Int32(m.MineralsLost)
+	c[11].Int32(m.VespeneLost)
+	c[12].Int32(m.MineralsKilled)
+	c[13].Int32(m.VespeneKilled)
+}
+
+func rowFactSupplyBlock(c []table.Column, m *sc2replay.FactSupplyBlock) {
+	_ = c[5]
+	c[0].Uint32(m.PlayerId)
+	c[1].Int32(m.BeganTick)
+	c[2].Uint32(m.Samples)
+	c[3].Float32(m.SupplyMade)
+	c[4].Bool(m.Maxed)
+	c[5].Bool(m.Unfinished)
+}
+
+func rowFactEngagement(c []table.Column, m *sc2replay.FactEngagement) {
+	_ = c[11]
+	c[0].Int32(m.BeganTick)
+	c[1].Int32(m.LastTick)
+	if !c[2].Off {
+		if m.HasPlace {
+			table.Fields(c[2:])
+			rowPoint2(c[3:], &m.Place)
+		} else {
+			c[2].Null()
+		}
+	}
+	if !c[5].Off {
+		c[5].Items(len(m.Sides))
+		for i := range m.Sides {
+			table.Fields(c[6:])
+			rowEngagementSide(c[7:], &m.Sides[i])
+		}
+	}
+}
+
+func rowEngagementSide(c []table.Column, m *sc2replay.EngagementSide) {
+	_ = c[4]
+	c[0].Uint32(m.PlayerId)
+	c[1].Uint32(m.ArmyLost)
+	c[2].Uint32(m.WorkersLost)
+	c[3].Uint32(m.StructuresLost)
+	c[4].Uint32(m.Killed)
+}
+
+func rowFactControlGroup(c []table.Column, m *sc2replay.FactControlGroup) {
+	_ = c[9]
+	c[0].Uint32(m.Group)
+	c[1].Enum(int32(m.Action))
+	if !c[2].Off {
+		c[2].Items(len(m.Units))
+		for i := range m.Units {
+			table.Fields(c[3:])
+			rowUnitGroup(c[4:], &m.Units[i])
+		}
+	}
+	c[9].Bool(m.UnitsKnown)
+}
+
+func rowUnitGroup(c []table.Column, m *sc2replay.UnitGroup) {
+	_ = c[4]
+	if len(m.TypeName) > 0 {
+		c[0].Name(m.TypeName)
+	} else {
+		c[0].Null()
+	}
+	c[1].Enum(int32(m.Class))
+	c[2].Bool(m.TypeGuessed)
+	if !c[3].Off {
+		c[3].Items(len(m.Tags))
+		for i := range m.Tags {
+			c[4].Uint32(m.Tags[i])
+		}
+	}
+}
+
+func rowFactOrder(c []table.Column, m *sc2replay.FactOrder) {
+	_ = c[27]
+	if !c[0].Off {
+		if m.HasAbility {
+			table.Fields(c[0:])
+			rowAbility(c[1:], &m.Ability)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[6].Off {
+		if m.HasTargetPlace {
+			table.Fields(c[6:])
+			rowPoint(c[7:], &m.TargetPlace)
+		} else {
+			c[6].Null()
+		}
+	}
+	if !c[10].Off {
+		if m.HasTargetUnit {
+			table.Fields(c[10:])
+			rowUnit(c[11:], &m.TargetUnit)
+		} else {
+			c[10].Null()
+		}
+	}
+	c[17].Bool(m.Queued)
+	c[18].Bool(m.Minimap)
+	c[19].Bool(m.Autocast)
+	if !c[20].Off {
+		c[20].Items(len(m.Units))
+		for i := range m.Units {
+			table.Fields(c[21:])
+			rowUnitGroup(c[22:], &m.Units[i])
+		}
+	}
+	c[27].Bool(m.UnitsKnown)
 }
 
 func rowOther(c []table.Column, m *sc2replay.Other) {

@@ -907,6 +907,11 @@ type Event struct {
 	//	*Event_FactMatch
 	//	*Event_FactChat
 	//	*Event_FactUpgrade
+	//	*Event_FactEconomy
+	//	*Event_FactSupplyBlock
+	//	*Event_FactEngagement
+	//	*Event_FactControlGroup
+	//	*Event_FactOrder
 	//	*Event_Other
 	Kind          isEvent_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1682,6 +1687,51 @@ func (x *Event) GetFactUpgrade() *FactUpgrade {
 	return nil
 }
 
+func (x *Event) GetFactEconomy() *FactEconomy {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactEconomy); ok {
+			return x.FactEconomy
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactSupplyBlock() *FactSupplyBlock {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactSupplyBlock); ok {
+			return x.FactSupplyBlock
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactEngagement() *FactEngagement {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactEngagement); ok {
+			return x.FactEngagement
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactControlGroup() *FactControlGroup {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactControlGroup); ok {
+			return x.FactControlGroup
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactOrder() *FactOrder {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactOrder); ok {
+			return x.FactOrder
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetOther() *Other {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Other); ok {
@@ -2096,6 +2146,32 @@ type Event_FactUpgrade struct {
 	FactUpgrade *FactUpgrade `protobuf:"bytes,166,opt,name=fact_upgrade,json=factUpgrade,proto3,oneof"`
 }
 
+type Event_FactEconomy struct {
+	// What a player earned, spent and lost since the report before. A fact: behind each player_stats, and only sent to those who name
+	// the kind.
+	FactEconomy *FactEconomy `protobuf:"bytes,167,opt,name=fact_economy,json=factEconomy,proto3,oneof"`
+}
+
+type Event_FactSupplyBlock struct {
+	// A player had no supply left for a time. A fact: computed from player_stats, and only sent to those who name the kind.
+	FactSupplyBlock *FactSupplyBlock `protobuf:"bytes,168,opt,name=fact_supply_block,json=factSupplyBlock,proto3,oneof"`
+}
+
+type Event_FactEngagement struct {
+	// Players fought. A fact: computed from the deaths of units, when the fight is over, and only sent to those who name the kind.
+	FactEngagement *FactEngagement `protobuf:"bytes,169,opt,name=fact_engagement,json=factEngagement,proto3,oneof"`
+}
+
+type Event_FactControlGroup struct {
+	// A player used a control group. A fact: its units are computed. Only sent to those who name the kind.
+	FactControlGroup *FactControlGroup `protobuf:"bytes,170,opt,name=fact_control_group,json=factControlGroup,proto3,oneof"`
+}
+
+type Event_FactOrder struct {
+	// A player gave an order. A fact: the units that it was for are computed. Only sent to those who name the kind.
+	FactOrder *FactOrder `protobuf:"bytes,171,opt,name=fact_order,json=factOrder,proto3,oneof"`
+}
+
 type Event_Other struct {
 	// An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
 	// events.
@@ -2259,6 +2335,16 @@ func (*Event_FactMatch) isEvent_Kind() {}
 func (*Event_FactChat) isEvent_Kind() {}
 
 func (*Event_FactUpgrade) isEvent_Kind() {}
+
+func (*Event_FactEconomy) isEvent_Kind() {}
+
+func (*Event_FactSupplyBlock) isEvent_Kind() {}
+
+func (*Event_FactEngagement) isEvent_Kind() {}
+
+func (*Event_FactControlGroup) isEvent_Kind() {}
+
+func (*Event_FactOrder) isEvent_Kind() {}
 
 func (*Event_Other) isEvent_Kind() {}
 
@@ -4481,9 +4567,9 @@ type PlayerStats struct {
 	MineralsCurrent int32 `protobuf:"zigzag32,2,opt,name=minerals_current,json=mineralsCurrent,proto3" json:"minerals_current,omitempty"`
 	// Gas in the bank.
 	VespeneCurrent int32 `protobuf:"zigzag32,3,opt,name=vespene_current,json=vespeneCurrent,proto3" json:"vespene_current,omitempty"`
-	// Minerals collected in a minute of game time.
+	// Minerals collected in a minute: of the clock that the game showed since 3.2, of the speed "Normal" before.
 	MineralsCollectionRate int32 `protobuf:"zigzag32,4,opt,name=minerals_collection_rate,json=mineralsCollectionRate,proto3" json:"minerals_collection_rate,omitempty"`
-	// Gas collected in a minute of game time.
+	// Gas collected in such a minute.
 	VespeneCollectionRate int32 `protobuf:"zigzag32,5,opt,name=vespene_collection_rate,json=vespeneCollectionRate,proto3" json:"vespene_collection_rate,omitempty"`
 	// Workers at work.
 	WorkersActiveCount int32 `protobuf:"zigzag32,6,opt,name=workers_active_count,json=workersActiveCount,proto3" json:"workers_active_count,omitempty"`
@@ -11862,6 +11948,678 @@ func (x *FactChat) GetText() string {
 	return ""
 }
 
+// The economy of a player at a player_stats, which a game has every 160 gameloops, and since the one before.
+type FactEconomy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's number.
+	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// The gameloop of the report before. Absent at the first one.
+	FromTick *int32 `protobuf:"varint,2,opt,name=from_tick,json=fromTick,proto3,oneof" json:"from_tick,omitempty"`
+	// Minerals in the bank.
+	Minerals int32 `protobuf:"zigzag32,3,opt,name=minerals,proto3" json:"minerals,omitempty"`
+	// Gas in the bank.
+	Vespene int32 `protobuf:"zigzag32,4,opt,name=vespene,proto3" json:"vespene,omitempty"`
+	// Minerals collected in a minute, as in player_stats.
+	MineralsRate int32 `protobuf:"zigzag32,5,opt,name=minerals_rate,json=mineralsRate,proto3" json:"minerals_rate,omitempty"`
+	// Gas collected in a minute, as in player_stats.
+	VespeneRate int32 `protobuf:"zigzag32,6,opt,name=vespene_rate,json=vespeneRate,proto3" json:"vespene_rate,omitempty"`
+	// Minerals collected since the report before, by a rule: the mean of its rate and this one, for the time between them. Absent at the
+	// first one.
+	MineralsCollected *int32 `protobuf:"zigzag32,7,opt,name=minerals_collected,json=mineralsCollected,proto3,oneof" json:"minerals_collected,omitempty"`
+	// Gas collected since then, by the same rule.
+	VespeneCollected *int32 `protobuf:"zigzag32,8,opt,name=vespene_collected,json=vespeneCollected,proto3,oneof" json:"vespene_collected,omitempty"`
+	// Minerals spent since then, by a rule: those collected, less what the bank has grown by. Refunds and what allies send or get count
+	// against it. Absent at the first one.
+	MineralsSpent *int32 `protobuf:"zigzag32,9,opt,name=minerals_spent,json=mineralsSpent,proto3,oneof" json:"minerals_spent,omitempty"`
+	// Gas spent since then, by the same rule.
+	VespeneSpent *int32 `protobuf:"zigzag32,10,opt,name=vespene_spent,json=vespeneSpent,proto3,oneof" json:"vespene_spent,omitempty"`
+	// The minerals of what was lost since then. At the first one, since the beginning.
+	MineralsLost int32 `protobuf:"zigzag32,11,opt,name=minerals_lost,json=mineralsLost,proto3" json:"minerals_lost,omitempty"`
+	// The gas of what was lost since then.
+	VespeneLost int32 `protobuf:"zigzag32,12,opt,name=vespene_lost,json=vespeneLost,proto3" json:"vespene_lost,omitempty"`
+	// The minerals of what the player killed since then.
+	MineralsKilled int32 `protobuf:"zigzag32,13,opt,name=minerals_killed,json=mineralsKilled,proto3" json:"minerals_killed,omitempty"`
+	// The gas of what the player killed since then.
+	VespeneKilled int32 `protobuf:"zigzag32,14,opt,name=vespene_killed,json=vespeneKilled,proto3" json:"vespene_killed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactEconomy) Reset() {
+	*x = FactEconomy{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactEconomy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactEconomy) ProtoMessage() {}
+
+func (x *FactEconomy) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactEconomy.ProtoReflect.Descriptor instead.
+func (*FactEconomy) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
+}
+
+func (x *FactEconomy) GetPlayerId() uint32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetFromTick() int32 {
+	if x != nil && x.FromTick != nil {
+		return *x.FromTick
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetMinerals() int32 {
+	if x != nil {
+		return x.Minerals
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetVespene() int32 {
+	if x != nil {
+		return x.Vespene
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetMineralsRate() int32 {
+	if x != nil {
+		return x.MineralsRate
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetVespeneRate() int32 {
+	if x != nil {
+		return x.VespeneRate
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetMineralsCollected() int32 {
+	if x != nil && x.MineralsCollected != nil {
+		return *x.MineralsCollected
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetVespeneCollected() int32 {
+	if x != nil && x.VespeneCollected != nil {
+		return *x.VespeneCollected
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetMineralsSpent() int32 {
+	if x != nil && x.MineralsSpent != nil {
+		return *x.MineralsSpent
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetVespeneSpent() int32 {
+	if x != nil && x.VespeneSpent != nil {
+		return *x.VespeneSpent
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetMineralsLost() int32 {
+	if x != nil {
+		return x.MineralsLost
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetVespeneLost() int32 {
+	if x != nil {
+		return x.VespeneLost
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetMineralsKilled() int32 {
+	if x != nil {
+		return x.MineralsKilled
+	}
+	return 0
+}
+
+func (x *FactEconomy) GetVespeneKilled() int32 {
+	if x != nil {
+		return x.VespeneKilled
+	}
+	return 0
+}
+
+// A time in which a player's units used all the supply there was. By a rule: from one player_stats to the first one after it in which less
+// was used than made, or to the end of the replay. So both ends are known to 160 gameloops, and shorter ones may be missing.
+type FactSupplyBlock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's number.
+	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// The gameloop of the first player_stats in it.
+	BeganTick int32 `protobuf:"varint,2,opt,name=began_tick,json=beganTick,proto3" json:"began_tick,omitempty"`
+	// The number of player_stats in it.
+	Samples uint32 `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"`
+	// The supply made, in the last of them.
+	SupplyMade float32 `protobuf:"fixed32,4,opt,name=supply_made,json=supplyMade,proto3" json:"supply_made,omitempty"`
+	// True if that was 200 or more at each of them: nothing could have been built against it.
+	Maxed bool `protobuf:"varint,5,opt,name=maxed,proto3" json:"maxed,omitempty"`
+	// True if the replay ended before the block.
+	Unfinished    bool `protobuf:"varint,6,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactSupplyBlock) Reset() {
+	*x = FactSupplyBlock{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactSupplyBlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactSupplyBlock) ProtoMessage() {}
+
+func (x *FactSupplyBlock) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactSupplyBlock.ProtoReflect.Descriptor instead.
+func (*FactSupplyBlock) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
+}
+
+func (x *FactSupplyBlock) GetPlayerId() uint32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *FactSupplyBlock) GetBeganTick() int32 {
+	if x != nil {
+		return x.BeganTick
+	}
+	return 0
+}
+
+func (x *FactSupplyBlock) GetSamples() uint32 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *FactSupplyBlock) GetSupplyMade() float32 {
+	if x != nil {
+		return x.SupplyMade
+	}
+	return 0
+}
+
+func (x *FactSupplyBlock) GetMaxed() bool {
+	if x != nil {
+		return x.Maxed
+	}
+	return false
+}
+
+func (x *FactSupplyBlock) GetUnfinished() bool {
+	if x != nil {
+		return x.Unfinished
+	}
+	return false
+}
+
+// What a player lost in a fight.
+type EngagementSide struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player's number.
+	PlayerId uint32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3" json:"player_id,omitempty"`
+	// Units that fight and that other players killed.
+	ArmyLost uint32 `protobuf:"varint,2,opt,name=army_lost,json=armyLost,proto3" json:"army_lost,omitempty"`
+	// Workers that other players killed.
+	WorkersLost uint32 `protobuf:"varint,3,opt,name=workers_lost,json=workersLost,proto3" json:"workers_lost,omitempty"`
+	// Structures that other players killed.
+	StructuresLost uint32 `protobuf:"varint,4,opt,name=structures_lost,json=structuresLost,proto3" json:"structures_lost,omitempty"`
+	// Units and structures of other players that the player killed.
+	Killed        uint32 `protobuf:"varint,5,opt,name=killed,proto3" json:"killed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EngagementSide) Reset() {
+	*x = EngagementSide{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EngagementSide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EngagementSide) ProtoMessage() {}
+
+func (x *EngagementSide) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[113]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EngagementSide.ProtoReflect.Descriptor instead.
+func (*EngagementSide) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{113}
+}
+
+func (x *EngagementSide) GetPlayerId() uint32 {
+	if x != nil {
+		return x.PlayerId
+	}
+	return 0
+}
+
+func (x *EngagementSide) GetArmyLost() uint32 {
+	if x != nil {
+		return x.ArmyLost
+	}
+	return 0
+}
+
+func (x *EngagementSide) GetWorkersLost() uint32 {
+	if x != nil {
+		return x.WorkersLost
+	}
+	return 0
+}
+
+func (x *EngagementSide) GetStructuresLost() uint32 {
+	if x != nil {
+		return x.StructuresLost
+	}
+	return 0
+}
+
+func (x *EngagementSide) GetKilled() uint32 {
+	if x != nil {
+		return x.Killed
+	}
+	return 0
+}
+
+// A fight. By a rule: three or more workers, structures and units of armies that players killed of one another, each within 224
+// gameloops, ten seconds at the speed "Faster", after the last one before it, and within 24 cells of the mean place of those before it. Of
+// several fights that a death may belong to, it is one of the first. Of more than eight at a time, that in which nobody has died for longest is
+// over. The fact stands at the first event after those gameloops, or at the end of the replay.
+type FactEngagement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The gameloop of the first death.
+	BeganTick int32 `protobuf:"varint,1,opt,name=began_tick,json=beganTick,proto3" json:"began_tick,omitempty"`
+	// The gameloop of the last death.
+	LastTick int32 `protobuf:"varint,2,opt,name=last_tick,json=lastTick,proto3" json:"last_tick,omitempty"`
+	// The mean place of the deaths, in cells.
+	Place *Point2 `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
+	// Those who killed or lost something, by ascending number.
+	Sides         []*EngagementSide `protobuf:"bytes,4,rep,name=sides,proto3" json:"sides,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactEngagement) Reset() {
+	*x = FactEngagement{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactEngagement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactEngagement) ProtoMessage() {}
+
+func (x *FactEngagement) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[114]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactEngagement.ProtoReflect.Descriptor instead.
+func (*FactEngagement) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{114}
+}
+
+func (x *FactEngagement) GetBeganTick() int32 {
+	if x != nil {
+		return x.BeganTick
+	}
+	return 0
+}
+
+func (x *FactEngagement) GetLastTick() int32 {
+	if x != nil {
+		return x.LastTick
+	}
+	return 0
+}
+
+func (x *FactEngagement) GetPlace() *Point2 {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *FactEngagement) GetSides() []*EngagementSide {
+	if x != nil {
+		return x.Sides
+	}
+	return nil
+}
+
+// Units of one type.
+type UnitGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The type, as in Unit. Absent when not known.
+	TypeName *string `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3,oneof" json:"type_name,omitempty"`
+	// The purpose of the type.
+	Class UnitClass `protobuf:"varint,2,opt,name=class,proto3,enum=replayd.sc2replay.v1.UnitClass" json:"class,omitempty"`
+	// True when type_name is not certain, as in Unit.
+	TypeGuessed bool `protobuf:"varint,3,opt,name=type_guessed,json=typeGuessed,proto3" json:"type_guessed,omitempty"`
+	// The units' tags, in ascending order.
+	Tags          []uint32 `protobuf:"varint,4,rep,packed,name=tags,proto3" json:"tags,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnitGroup) Reset() {
+	*x = UnitGroup{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnitGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnitGroup) ProtoMessage() {}
+
+func (x *UnitGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[115]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnitGroup.ProtoReflect.Descriptor instead.
+func (*UnitGroup) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{115}
+}
+
+func (x *UnitGroup) GetTypeName() string {
+	if x != nil && x.TypeName != nil {
+		return *x.TypeName
+	}
+	return ""
+}
+
+func (x *UnitGroup) GetClass() UnitClass {
+	if x != nil {
+		return x.Class
+	}
+	return UnitClass_UNIT_CLASS_UNSPECIFIED
+}
+
+func (x *UnitGroup) GetTypeGuessed() bool {
+	if x != nil {
+		return x.TypeGuessed
+	}
+	return false
+}
+
+func (x *UnitGroup) GetTags() []uint32 {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+// A use of a control group.
+type FactControlGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The group, 0 to 9.
+	Group uint32 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
+	// What happened with it.
+	Action ControlGroupAction `protobuf:"varint,2,opt,name=action,proto3,enum=replayd.sc2replay.v1.ControlGroupAction" json:"action,omitempty"`
+	// The units that are in the group afterwards, by the selections before, of the types that they have now. Units that have died are left
+	// out since 2.0.8; before, they are in it until the game removes them.
+	Units []*UnitGroup `protobuf:"bytes,3,rep,name=units,proto3" json:"units,omitempty"`
+	// False when a selection did not fit those before it, and a unit may be missing or wrong.
+	UnitsKnown    bool `protobuf:"varint,4,opt,name=units_known,json=unitsKnown,proto3" json:"units_known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactControlGroup) Reset() {
+	*x = FactControlGroup{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactControlGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactControlGroup) ProtoMessage() {}
+
+func (x *FactControlGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[116]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactControlGroup.ProtoReflect.Descriptor instead.
+func (*FactControlGroup) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{116}
+}
+
+func (x *FactControlGroup) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *FactControlGroup) GetAction() ControlGroupAction {
+	if x != nil {
+		return x.Action
+	}
+	return ControlGroupAction_CONTROL_GROUP_ACTION_UNSPECIFIED
+}
+
+func (x *FactControlGroup) GetUnits() []*UnitGroup {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+func (x *FactControlGroup) GetUnitsKnown() bool {
+	if x != nil {
+		return x.UnitsKnown
+	}
+	return false
+}
+
+// An order: of a cmd. One that was given again (command_manager_state) or dragged elsewhere (cmd_update_target_point,
+// cmd_update_target_unit) is none of its own.
+type FactOrder struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ability. Absent for the default command of a right click.
+	Ability *Ability `protobuf:"bytes,1,opt,name=ability,proto3" json:"ability,omitempty"`
+	// The place that it is aimed at, or of the unit, as the player saw it. Absent without a target.
+	TargetPlace *Point `protobuf:"bytes,2,opt,name=target_place,json=targetPlace,proto3" json:"target_place,omitempty"`
+	// The unit that it is aimed at. Absent without one.
+	TargetUnit *Unit `protobuf:"bytes,3,opt,name=target_unit,json=targetUnit,proto3" json:"target_unit,omitempty"`
+	// True if it waits for the orders before it, by the flag 2 of cmd_flags.
+	Queued bool `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
+	// True if it was given on the minimap, by the flag 0x10000.
+	Minimap bool `protobuf:"varint,5,opt,name=minimap,proto3" json:"minimap,omitempty"`
+	// True if it switches what units do by themselves on or off, by the flag 0x40.
+	Autocast bool `protobuf:"varint,6,opt,name=autocast,proto3" json:"autocast,omitempty"`
+	// The units that were selected, as in fact_control_group.
+	Units []*UnitGroup `protobuf:"bytes,7,rep,name=units,proto3" json:"units,omitempty"`
+	// False when these are not certain, as in fact_control_group.
+	UnitsKnown    bool `protobuf:"varint,8,opt,name=units_known,json=unitsKnown,proto3" json:"units_known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactOrder) Reset() {
+	*x = FactOrder{}
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactOrder) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactOrder) ProtoMessage() {}
+
+func (x *FactOrder) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[117]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactOrder.ProtoReflect.Descriptor instead.
+func (*FactOrder) Descriptor() ([]byte, []int) {
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{117}
+}
+
+func (x *FactOrder) GetAbility() *Ability {
+	if x != nil {
+		return x.Ability
+	}
+	return nil
+}
+
+func (x *FactOrder) GetTargetPlace() *Point {
+	if x != nil {
+		return x.TargetPlace
+	}
+	return nil
+}
+
+func (x *FactOrder) GetTargetUnit() *Unit {
+	if x != nil {
+		return x.TargetUnit
+	}
+	return nil
+}
+
+func (x *FactOrder) GetQueued() bool {
+	if x != nil {
+		return x.Queued
+	}
+	return false
+}
+
+func (x *FactOrder) GetMinimap() bool {
+	if x != nil {
+		return x.Minimap
+	}
+	return false
+}
+
+func (x *FactOrder) GetAutocast() bool {
+	if x != nil {
+		return x.Autocast
+	}
+	return false
+}
+
+func (x *FactOrder) GetUnits() []*UnitGroup {
+	if x != nil {
+		return x.Units
+	}
+	return nil
+}
+
+func (x *FactOrder) GetUnitsKnown() bool {
+	if x != nil {
+		return x.UnitsKnown
+	}
+	return false
+}
+
 // An upgrade that a player gained: without sprays and rewards, and without those with which the game begins.
 type FactUpgrade struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -11877,7 +12635,7 @@ type FactUpgrade struct {
 
 func (x *FactUpgrade) Reset() {
 	*x = FactUpgrade{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11889,7 +12647,7 @@ func (x *FactUpgrade) String() string {
 func (*FactUpgrade) ProtoMessage() {}
 
 func (x *FactUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[111]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11902,7 +12660,7 @@ func (x *FactUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FactUpgrade.ProtoReflect.Descriptor instead.
 func (*FactUpgrade) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{111}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *FactUpgrade) GetName() string {
@@ -11941,9 +12699,9 @@ type SamplePlayer struct {
 	Minerals *int32 `protobuf:"zigzag32,3,opt,name=minerals,proto3,oneof" json:"minerals,omitempty"`
 	// Gas in the bank.
 	Vespene *int32 `protobuf:"zigzag32,4,opt,name=vespene,proto3,oneof" json:"vespene,omitempty"`
-	// Minerals collected in a minute of game time.
+	// Minerals collected in a minute, as in player_stats.
 	MineralsRate *int32 `protobuf:"zigzag32,5,opt,name=minerals_rate,json=mineralsRate,proto3,oneof" json:"minerals_rate,omitempty"`
-	// Gas collected in a minute of game time.
+	// Gas collected in a minute, as in player_stats.
 	VespeneRate *int32 `protobuf:"zigzag32,6,opt,name=vespene_rate,json=vespeneRate,proto3,oneof" json:"vespene_rate,omitempty"`
 	// Workers at work.
 	WorkersActive *int32 `protobuf:"zigzag32,7,opt,name=workers_active,json=workersActive,proto3,oneof" json:"workers_active,omitempty"`
@@ -11981,7 +12739,7 @@ type SamplePlayer struct {
 
 func (x *SamplePlayer) Reset() {
 	*x = SamplePlayer{}
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11993,7 +12751,7 @@ func (x *SamplePlayer) String() string {
 func (*SamplePlayer) ProtoMessage() {}
 
 func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[112]
+	mi := &file_replayd_sc2replay_v1_events_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12006,7 +12764,7 @@ func (x *SamplePlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SamplePlayer.ProtoReflect.Descriptor instead.
 func (*SamplePlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{112}
+	return file_replayd_sc2replay_v1_events_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *SamplePlayer) GetPlayerId() uint32 {
@@ -12162,7 +12920,7 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"!replayd/sc2replay/v1/events.proto\x12\x14replayd.sc2replay.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"@\n" +
 	"\tEventList\x123\n" +
-	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xc91\n" +
+	"\x06events\x18\x01 \x03(\v2\x1b.replayd.sc2replay.v1.EventR\x06events\"\xd64\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x127\n" +
 	"\x06player\x18\x02 \x01(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\x06player\x12\x1f\n" +
@@ -12259,7 +13017,13 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"fact_match\x18\xa4\x01 \x01(\v2\x1f.replayd.sc2replay.v1.FactMatchH\x00R\tfactMatch\x12>\n" +
 	"\tfact_chat\x18\xa5\x01 \x01(\v2\x1e.replayd.sc2replay.v1.FactChatH\x00R\bfactChat\x12G\n" +
-	"\ffact_upgrade\x18\xa6\x01 \x01(\v2!.replayd.sc2replay.v1.FactUpgradeH\x00R\vfactUpgrade\x124\n" +
+	"\ffact_upgrade\x18\xa6\x01 \x01(\v2!.replayd.sc2replay.v1.FactUpgradeH\x00R\vfactUpgrade\x12G\n" +
+	"\ffact_economy\x18\xa7\x01 \x01(\v2!.replayd.sc2replay.v1.FactEconomyH\x00R\vfactEconomy\x12T\n" +
+	"\x11fact_supply_block\x18\xa8\x01 \x01(\v2%.replayd.sc2replay.v1.FactSupplyBlockH\x00R\x0ffactSupplyBlock\x12P\n" +
+	"\x0ffact_engagement\x18\xa9\x01 \x01(\v2$.replayd.sc2replay.v1.FactEngagementH\x00R\x0efactEngagement\x12W\n" +
+	"\x12fact_control_group\x18\xaa\x01 \x01(\v2&.replayd.sc2replay.v1.FactControlGroupH\x00R\x10factControlGroup\x12A\n" +
+	"\n" +
+	"fact_order\x18\xab\x01 \x01(\v2\x1f.replayd.sc2replay.v1.FactOrderH\x00R\tfactOrder\x124\n" +
 	"\x05other\x18\x96\x01 \x01(\v2\x1b.replayd.sc2replay.v1.OtherH\x00R\x05otherB\x06\n" +
 	"\x04kindB\v\n" +
 	"\t_unproven\"\xaf\x01\n" +
@@ -13183,7 +13947,76 @@ const file_replayd_sc2replay_v1_events_proto_rawDesc = "" +
 	"recipients\x18\x04 \x03(\v2\x1f.replayd.sc2replay.v1.PlayerRefR\n" +
 	"recipients\x12\x12\n" +
 	"\x04text\x18\x05 \x01(\tR\x04textB\a\n" +
-	"\x05_name\"s\n" +
+	"\x05_name\"\xfe\x04\n" +
+	"\vFactEconomy\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12 \n" +
+	"\tfrom_tick\x18\x02 \x01(\x05H\x00R\bfromTick\x88\x01\x01\x12\x1a\n" +
+	"\bminerals\x18\x03 \x01(\x11R\bminerals\x12\x18\n" +
+	"\avespene\x18\x04 \x01(\x11R\avespene\x12#\n" +
+	"\rminerals_rate\x18\x05 \x01(\x11R\fmineralsRate\x12!\n" +
+	"\fvespene_rate\x18\x06 \x01(\x11R\vvespeneRate\x122\n" +
+	"\x12minerals_collected\x18\a \x01(\x11H\x01R\x11mineralsCollected\x88\x01\x01\x120\n" +
+	"\x11vespene_collected\x18\b \x01(\x11H\x02R\x10vespeneCollected\x88\x01\x01\x12*\n" +
+	"\x0eminerals_spent\x18\t \x01(\x11H\x03R\rmineralsSpent\x88\x01\x01\x12(\n" +
+	"\rvespene_spent\x18\n" +
+	" \x01(\x11H\x04R\fvespeneSpent\x88\x01\x01\x12#\n" +
+	"\rminerals_lost\x18\v \x01(\x11R\fmineralsLost\x12!\n" +
+	"\fvespene_lost\x18\f \x01(\x11R\vvespeneLost\x12'\n" +
+	"\x0fminerals_killed\x18\r \x01(\x11R\x0emineralsKilled\x12%\n" +
+	"\x0evespene_killed\x18\x0e \x01(\x11R\rvespeneKilledB\f\n" +
+	"\n" +
+	"_from_tickB\x15\n" +
+	"\x13_minerals_collectedB\x14\n" +
+	"\x12_vespene_collectedB\x11\n" +
+	"\x0f_minerals_spentB\x10\n" +
+	"\x0e_vespene_spent\"\xbe\x01\n" +
+	"\x0fFactSupplyBlock\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12\x1d\n" +
+	"\n" +
+	"began_tick\x18\x02 \x01(\x05R\tbeganTick\x12\x18\n" +
+	"\asamples\x18\x03 \x01(\rR\asamples\x12\x1f\n" +
+	"\vsupply_made\x18\x04 \x01(\x02R\n" +
+	"supplyMade\x12\x14\n" +
+	"\x05maxed\x18\x05 \x01(\bR\x05maxed\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18\x06 \x01(\bR\n" +
+	"unfinished\"\xae\x01\n" +
+	"\x0eEngagementSide\x12\x1b\n" +
+	"\tplayer_id\x18\x01 \x01(\rR\bplayerId\x12\x1b\n" +
+	"\tarmy_lost\x18\x02 \x01(\rR\barmyLost\x12!\n" +
+	"\fworkers_lost\x18\x03 \x01(\rR\vworkersLost\x12'\n" +
+	"\x0fstructures_lost\x18\x04 \x01(\rR\x0estructuresLost\x12\x16\n" +
+	"\x06killed\x18\x05 \x01(\rR\x06killed\"\xbc\x01\n" +
+	"\x0eFactEngagement\x12\x1d\n" +
+	"\n" +
+	"began_tick\x18\x01 \x01(\x05R\tbeganTick\x12\x1b\n" +
+	"\tlast_tick\x18\x02 \x01(\x05R\blastTick\x122\n" +
+	"\x05place\x18\x03 \x01(\v2\x1c.replayd.sc2replay.v1.Point2R\x05place\x12:\n" +
+	"\x05sides\x18\x04 \x03(\v2$.replayd.sc2replay.v1.EngagementSideR\x05sides\"\xaf\x01\n" +
+	"\tUnitGroup\x12&\n" +
+	"\ttype_name\x18\x01 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\btypeName\x88\x01\x01\x125\n" +
+	"\x05class\x18\x02 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\x12!\n" +
+	"\ftype_guessed\x18\x03 \x01(\bR\vtypeGuessed\x12\x12\n" +
+	"\x04tags\x18\x04 \x03(\rR\x04tagsB\f\n" +
+	"\n" +
+	"_type_name\"\xc2\x01\n" +
+	"\x10FactControlGroup\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\rR\x05group\x12@\n" +
+	"\x06action\x18\x02 \x01(\x0e2(.replayd.sc2replay.v1.ControlGroupActionR\x06action\x125\n" +
+	"\x05units\x18\x03 \x03(\v2\x1f.replayd.sc2replay.v1.UnitGroupR\x05units\x12\x1f\n" +
+	"\vunits_known\x18\x04 \x01(\bR\n" +
+	"unitsKnown\"\xe7\x02\n" +
+	"\tFactOrder\x127\n" +
+	"\aability\x18\x01 \x01(\v2\x1d.replayd.sc2replay.v1.AbilityR\aability\x12>\n" +
+	"\ftarget_place\x18\x02 \x01(\v2\x1b.replayd.sc2replay.v1.PointR\vtargetPlace\x12;\n" +
+	"\vtarget_unit\x18\x03 \x01(\v2\x1a.replayd.sc2replay.v1.UnitR\n" +
+	"targetUnit\x12\x16\n" +
+	"\x06queued\x18\x04 \x01(\bR\x06queued\x12\x18\n" +
+	"\aminimap\x18\x05 \x01(\bR\aminimap\x12\x1a\n" +
+	"\bautocast\x18\x06 \x01(\bR\bautocast\x125\n" +
+	"\x05units\x18\a \x03(\v2\x1f.replayd.sc2replay.v1.UnitGroupR\x05units\x12\x1f\n" +
+	"\vunits_known\x18\b \x01(\bR\n" +
+	"unitsKnown\"s\n" +
 	"\vFactUpgrade\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x11R\x05count\x12(\n" +
@@ -13322,7 +14155,7 @@ func file_replayd_sc2replay_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_sc2replay_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 113)
+var file_replayd_sc2replay_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 120)
 var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(UnitClass)(0),                              // 0: replayd.sc2replay.v1.UnitClass
 	(CommandState)(0),                           // 1: replayd.sc2replay.v1.CommandState
@@ -13447,9 +14280,16 @@ var file_replayd_sc2replay_v1_events_proto_goTypes = []any{
 	(*MatchPlayer)(nil),                         // 120: replayd.sc2replay.v1.MatchPlayer
 	(*FactMatch)(nil),                           // 121: replayd.sc2replay.v1.FactMatch
 	(*FactChat)(nil),                            // 122: replayd.sc2replay.v1.FactChat
-	(*FactUpgrade)(nil),                         // 123: replayd.sc2replay.v1.FactUpgrade
-	(*SamplePlayer)(nil),                        // 124: replayd.sc2replay.v1.SamplePlayer
-	(*timestamppb.Timestamp)(nil),               // 125: google.protobuf.Timestamp
+	(*FactEconomy)(nil),                         // 123: replayd.sc2replay.v1.FactEconomy
+	(*FactSupplyBlock)(nil),                     // 124: replayd.sc2replay.v1.FactSupplyBlock
+	(*EngagementSide)(nil),                      // 125: replayd.sc2replay.v1.EngagementSide
+	(*FactEngagement)(nil),                      // 126: replayd.sc2replay.v1.FactEngagement
+	(*UnitGroup)(nil),                           // 127: replayd.sc2replay.v1.UnitGroup
+	(*FactControlGroup)(nil),                    // 128: replayd.sc2replay.v1.FactControlGroup
+	(*FactOrder)(nil),                           // 129: replayd.sc2replay.v1.FactOrder
+	(*FactUpgrade)(nil),                         // 130: replayd.sc2replay.v1.FactUpgrade
+	(*SamplePlayer)(nil),                        // 131: replayd.sc2replay.v1.SamplePlayer
+	(*timestamppb.Timestamp)(nil),               // 132: google.protobuf.Timestamp
 }
 var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	13,  // 0: replayd.sc2replay.v1.EventList.events:type_name -> replayd.sc2replay.v1.Event
@@ -13529,116 +14369,130 @@ var file_replayd_sc2replay_v1_events_proto_depIdxs = []int32{
 	117, // 74: replayd.sc2replay.v1.Event.fact_unit:type_name -> replayd.sc2replay.v1.FactUnit
 	118, // 75: replayd.sc2replay.v1.Event.fact_build_step:type_name -> replayd.sc2replay.v1.FactBuildStep
 	119, // 76: replayd.sc2replay.v1.Event.fact_player:type_name -> replayd.sc2replay.v1.FactPlayer
-	124, // 77: replayd.sc2replay.v1.Event.sample_player:type_name -> replayd.sc2replay.v1.SamplePlayer
+	131, // 77: replayd.sc2replay.v1.Event.sample_player:type_name -> replayd.sc2replay.v1.SamplePlayer
 	121, // 78: replayd.sc2replay.v1.Event.fact_match:type_name -> replayd.sc2replay.v1.FactMatch
 	122, // 79: replayd.sc2replay.v1.Event.fact_chat:type_name -> replayd.sc2replay.v1.FactChat
-	123, // 80: replayd.sc2replay.v1.Event.fact_upgrade:type_name -> replayd.sc2replay.v1.FactUpgrade
-	89,  // 81: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
-	0,   // 82: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
-	17,  // 83: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
-	15,  // 84: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	16,  // 85: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
-	20,  // 86: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
-	16,  // 87: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
-	21,  // 88: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
-	15,  // 89: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
-	16,  // 90: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
-	21,  // 91: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
-	1,   // 92: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
-	18,  // 93: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
-	28,  // 94: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	28,  // 95: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	27,  // 96: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
-	15,  // 97: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
-	2,   // 98: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
-	18,  // 99: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
-	28,  // 100: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
-	28,  // 101: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
-	15,  // 102: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 103: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 104: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 105: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 106: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 107: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 108: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 109: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 110: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
-	39,  // 111: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
-	41,  // 112: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
-	42,  // 113: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
-	38,  // 114: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
-	15,  // 115: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 116: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
-	3,   // 117: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	3,   // 118: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	17,  // 119: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
-	17,  // 120: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
-	64,  // 121: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
-	15,  // 122: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 123: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
-	17,  // 124: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
-	15,  // 125: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
-	16,  // 126: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
-	90,  // 127: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
-	20,  // 128: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
-	15,  // 129: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
-	4,   // 130: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
-	90,  // 131: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
-	18,  // 132: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
-	90,  // 133: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
-	6,   // 134: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
-	5,   // 135: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
-	91,  // 136: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
-	93,  // 137: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
-	94,  // 138: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
-	95,  // 139: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
-	95,  // 140: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
-	92,  // 141: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	97,  // 142: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
-	98,  // 143: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
-	99,  // 144: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
-	100, // 145: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
-	125, // 146: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
-	18,  // 147: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
-	18,  // 148: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
-	18,  // 149: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
-	18,  // 150: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
-	18,  // 151: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
-	18,  // 152: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
-	103, // 153: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
-	104, // 154: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
-	106, // 155: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
-	107, // 156: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
-	102, // 157: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
-	105, // 158: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
-	108, // 159: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
-	110, // 160: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
-	112, // 161: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
-	14,  // 162: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 163: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
-	98,  // 164: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
-	8,   // 165: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
-	92,  // 166: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
-	15,  // 167: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
-	9,   // 168: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
-	15,  // 169: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 170: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
-	15,  // 171: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
-	10,  // 172: replayd.sc2replay.v1.FactBuildStep.end:type_name -> replayd.sc2replay.v1.StepEnd
-	17,  // 173: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
-	7,   // 174: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	14,  // 175: replayd.sc2replay.v1.MatchPlayer.ref:type_name -> replayd.sc2replay.v1.PlayerRef
-	7,   // 176: replayd.sc2replay.v1.MatchPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	125, // 177: replayd.sc2replay.v1.FactMatch.start_time:type_name -> google.protobuf.Timestamp
-	120, // 178: replayd.sc2replay.v1.FactMatch.players:type_name -> replayd.sc2replay.v1.MatchPlayer
-	11,  // 179: replayd.sc2replay.v1.FactMatch.result_source:type_name -> replayd.sc2replay.v1.ResultSource
-	3,   // 180: replayd.sc2replay.v1.FactChat.recipient:type_name -> replayd.sc2replay.v1.Recipient
-	14,  // 181: replayd.sc2replay.v1.FactChat.recipients:type_name -> replayd.sc2replay.v1.PlayerRef
-	182, // [182:182] is the sub-list for method output_type
-	182, // [182:182] is the sub-list for method input_type
-	182, // [182:182] is the sub-list for extension type_name
-	182, // [182:182] is the sub-list for extension extendee
-	0,   // [0:182] is the sub-list for field type_name
+	130, // 80: replayd.sc2replay.v1.Event.fact_upgrade:type_name -> replayd.sc2replay.v1.FactUpgrade
+	123, // 81: replayd.sc2replay.v1.Event.fact_economy:type_name -> replayd.sc2replay.v1.FactEconomy
+	124, // 82: replayd.sc2replay.v1.Event.fact_supply_block:type_name -> replayd.sc2replay.v1.FactSupplyBlock
+	126, // 83: replayd.sc2replay.v1.Event.fact_engagement:type_name -> replayd.sc2replay.v1.FactEngagement
+	128, // 84: replayd.sc2replay.v1.Event.fact_control_group:type_name -> replayd.sc2replay.v1.FactControlGroup
+	129, // 85: replayd.sc2replay.v1.Event.fact_order:type_name -> replayd.sc2replay.v1.FactOrder
+	89,  // 86: replayd.sc2replay.v1.Event.other:type_name -> replayd.sc2replay.v1.Other
+	0,   // 87: replayd.sc2replay.v1.Unit.class:type_name -> replayd.sc2replay.v1.UnitClass
+	17,  // 88: replayd.sc2replay.v1.CameraUpdate.target:type_name -> replayd.sc2replay.v1.Point2
+	15,  // 89: replayd.sc2replay.v1.TargetUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 90: replayd.sc2replay.v1.TargetUnit.snapshot_point:type_name -> replayd.sc2replay.v1.Point
+	20,  // 91: replayd.sc2replay.v1.Cmd.abil:type_name -> replayd.sc2replay.v1.Ability
+	16,  // 92: replayd.sc2replay.v1.Cmd.target_point:type_name -> replayd.sc2replay.v1.Point
+	21,  // 93: replayd.sc2replay.v1.Cmd.target_unit:type_name -> replayd.sc2replay.v1.TargetUnit
+	15,  // 94: replayd.sc2replay.v1.Cmd.other_unit:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 95: replayd.sc2replay.v1.CmdUpdateTargetPoint.target:type_name -> replayd.sc2replay.v1.Point
+	21,  // 96: replayd.sc2replay.v1.CmdUpdateTargetUnit.target:type_name -> replayd.sc2replay.v1.TargetUnit
+	1,   // 97: replayd.sc2replay.v1.CommandManagerState.state:type_name -> replayd.sc2replay.v1.CommandState
+	18,  // 98: replayd.sc2replay.v1.SelectionDelta.mask:type_name -> replayd.sc2replay.v1.BitMask
+	28,  // 99: replayd.sc2replay.v1.SelectionDelta.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	28,  // 100: replayd.sc2replay.v1.SelectionDelta.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	27,  // 101: replayd.sc2replay.v1.SelectionDelta.add_subgroups:type_name -> replayd.sc2replay.v1.Subgroup
+	15,  // 102: replayd.sc2replay.v1.SelectionDelta.add_unit_tags:type_name -> replayd.sc2replay.v1.Unit
+	2,   // 103: replayd.sc2replay.v1.ControlGroupUpdate.control_group_update:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	18,  // 104: replayd.sc2replay.v1.ControlGroupUpdate.mask:type_name -> replayd.sc2replay.v1.BitMask
+	28,  // 105: replayd.sc2replay.v1.ControlGroupUpdate.one_indices:type_name -> replayd.sc2replay.v1.Indices
+	28,  // 106: replayd.sc2replay.v1.ControlGroupUpdate.zero_indices:type_name -> replayd.sc2replay.v1.Indices
+	15,  // 107: replayd.sc2replay.v1.UnitBorn.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 108: replayd.sc2replay.v1.UnitBorn.creator:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 109: replayd.sc2replay.v1.UnitInit.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 110: replayd.sc2replay.v1.UnitDone.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 111: replayd.sc2replay.v1.UnitDied.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 112: replayd.sc2replay.v1.UnitDied.killer:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 113: replayd.sc2replay.v1.UnitOwnerChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 114: replayd.sc2replay.v1.UnitTypeChange.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 115: replayd.sc2replay.v1.UnitPosition.unit:type_name -> replayd.sc2replay.v1.Unit
+	39,  // 116: replayd.sc2replay.v1.UnitPositions.positions:type_name -> replayd.sc2replay.v1.UnitPosition
+	41,  // 117: replayd.sc2replay.v1.PlayerState.setup:type_name -> replayd.sc2replay.v1.PlayerSetup
+	42,  // 118: replayd.sc2replay.v1.PlayerState.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	38,  // 119: replayd.sc2replay.v1.PlayerState.upgrades:type_name -> replayd.sc2replay.v1.Upgrade
+	15,  // 120: replayd.sc2replay.v1.UnitState.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 121: replayd.sc2replay.v1.UnitState.creator:type_name -> replayd.sc2replay.v1.Unit
+	3,   // 122: replayd.sc2replay.v1.Chat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	3,   // 123: replayd.sc2replay.v1.Ping.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	17,  // 124: replayd.sc2replay.v1.Ping.point:type_name -> replayd.sc2replay.v1.Point2
+	17,  // 125: replayd.sc2replay.v1.CameraSave.target:type_name -> replayd.sc2replay.v1.Point2
+	64,  // 126: replayd.sc2replay.v1.HijackReplayGame.user_infos:type_name -> replayd.sc2replay.v1.HijackUser
+	15,  // 127: replayd.sc2replay.v1.UnitClick.unit:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 128: replayd.sc2replay.v1.UnitHighlight.unit:type_name -> replayd.sc2replay.v1.Unit
+	17,  // 129: replayd.sc2replay.v1.GameCheat.point:type_name -> replayd.sc2replay.v1.Point2
+	15,  // 130: replayd.sc2replay.v1.AiCommunicate.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	16,  // 131: replayd.sc2replay.v1.AiCommunicate.target_point:type_name -> replayd.sc2replay.v1.Point
+	90,  // 132: replayd.sc2replay.v1.TriggerUi.fields:type_name -> replayd.sc2replay.v1.Field
+	20,  // 133: replayd.sc2replay.v1.TriggerUi.abil:type_name -> replayd.sc2replay.v1.Ability
+	15,  // 134: replayd.sc2replay.v1.TriggerUi.unit:type_name -> replayd.sc2replay.v1.Unit
+	4,   // 135: replayd.sc2replay.v1.Other.stream:type_name -> replayd.sc2replay.v1.EventStream
+	90,  // 136: replayd.sc2replay.v1.Other.fields:type_name -> replayd.sc2replay.v1.Field
+	18,  // 137: replayd.sc2replay.v1.Field.bits_value:type_name -> replayd.sc2replay.v1.BitMask
+	90,  // 138: replayd.sc2replay.v1.Field.fields:type_name -> replayd.sc2replay.v1.Field
+	6,   // 139: replayd.sc2replay.v1.PartStatus.state:type_name -> replayd.sc2replay.v1.PartState
+	5,   // 140: replayd.sc2replay.v1.DecodeInfo.match:type_name -> replayd.sc2replay.v1.TableMatch
+	91,  // 141: replayd.sc2replay.v1.DecodeInfo.parts:type_name -> replayd.sc2replay.v1.PartStatus
+	93,  // 142: replayd.sc2replay.v1.DecodeInfo.names:type_name -> replayd.sc2replay.v1.NameTable
+	94,  // 143: replayd.sc2replay.v1.Start.version:type_name -> replayd.sc2replay.v1.Version
+	95,  // 144: replayd.sc2replay.v1.Start.ngdp_root_key:type_name -> replayd.sc2replay.v1.RootKey
+	95,  // 145: replayd.sc2replay.v1.Start.replay_compatibility_hash:type_name -> replayd.sc2replay.v1.RootKey
+	92,  // 146: replayd.sc2replay.v1.Start.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	97,  // 147: replayd.sc2replay.v1.DetailsPlayer.toon:type_name -> replayd.sc2replay.v1.Toon
+	98,  // 148: replayd.sc2replay.v1.DetailsPlayer.color:type_name -> replayd.sc2replay.v1.Color
+	99,  // 149: replayd.sc2replay.v1.Details.player_list:type_name -> replayd.sc2replay.v1.DetailsPlayer
+	100, // 150: replayd.sc2replay.v1.Details.thumbnail:type_name -> replayd.sc2replay.v1.Thumbnail
+	132, // 151: replayd.sc2replay.v1.Details.time_utc:type_name -> google.protobuf.Timestamp
+	18,  // 152: replayd.sc2replay.v1.SlotDescription.allowed_colors:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 153: replayd.sc2replay.v1.SlotDescription.allowed_races:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 154: replayd.sc2replay.v1.SlotDescription.allowed_difficulty:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 155: replayd.sc2replay.v1.SlotDescription.allowed_controls:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 156: replayd.sc2replay.v1.SlotDescription.allowed_observe_types:type_name -> replayd.sc2replay.v1.BitMask
+	18,  // 157: replayd.sc2replay.v1.SlotDescription.allowed_ai_builds:type_name -> replayd.sc2replay.v1.BitMask
+	103, // 158: replayd.sc2replay.v1.GameDescription.game_options:type_name -> replayd.sc2replay.v1.GameOptions
+	104, // 159: replayd.sc2replay.v1.GameDescription.slot_descriptions:type_name -> replayd.sc2replay.v1.SlotDescription
+	106, // 160: replayd.sc2replay.v1.Slot.reward_overrides:type_name -> replayd.sc2replay.v1.RewardOverride
+	107, // 161: replayd.sc2replay.v1.LobbyState.slots:type_name -> replayd.sc2replay.v1.Slot
+	102, // 162: replayd.sc2replay.v1.Lobby.user_initial_data:type_name -> replayd.sc2replay.v1.LobbyUser
+	105, // 163: replayd.sc2replay.v1.Lobby.game_description:type_name -> replayd.sc2replay.v1.GameDescription
+	108, // 164: replayd.sc2replay.v1.Lobby.lobby_state:type_name -> replayd.sc2replay.v1.LobbyState
+	110, // 165: replayd.sc2replay.v1.Attributes.attributes:type_name -> replayd.sc2replay.v1.Attribute
+	112, // 166: replayd.sc2replay.v1.GameMetadata.players:type_name -> replayd.sc2replay.v1.MetadataPlayer
+	14,  // 167: replayd.sc2replay.v1.PlayerInfo.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 168: replayd.sc2replay.v1.PlayerInfo.result:type_name -> replayd.sc2replay.v1.Result
+	98,  // 169: replayd.sc2replay.v1.PlayerInfo.color:type_name -> replayd.sc2replay.v1.Color
+	8,   // 170: replayd.sc2replay.v1.PlayerInfo.observer_source:type_name -> replayd.sc2replay.v1.ObserverSource
+	92,  // 171: replayd.sc2replay.v1.End.decode_info:type_name -> replayd.sc2replay.v1.DecodeInfo
+	15,  // 172: replayd.sc2replay.v1.FactUnit.unit:type_name -> replayd.sc2replay.v1.Unit
+	9,   // 173: replayd.sc2replay.v1.FactUnit.end:type_name -> replayd.sc2replay.v1.UnitEnd
+	15,  // 174: replayd.sc2replay.v1.FactUnit.killer:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 175: replayd.sc2replay.v1.FactUnit.became:type_name -> replayd.sc2replay.v1.Unit
+	15,  // 176: replayd.sc2replay.v1.FactBuildStep.unit:type_name -> replayd.sc2replay.v1.Unit
+	10,  // 177: replayd.sc2replay.v1.FactBuildStep.end:type_name -> replayd.sc2replay.v1.StepEnd
+	17,  // 178: replayd.sc2replay.v1.FactPlayer.start_place:type_name -> replayd.sc2replay.v1.Point2
+	7,   // 179: replayd.sc2replay.v1.FactPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	14,  // 180: replayd.sc2replay.v1.MatchPlayer.ref:type_name -> replayd.sc2replay.v1.PlayerRef
+	7,   // 181: replayd.sc2replay.v1.MatchPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	132, // 182: replayd.sc2replay.v1.FactMatch.start_time:type_name -> google.protobuf.Timestamp
+	120, // 183: replayd.sc2replay.v1.FactMatch.players:type_name -> replayd.sc2replay.v1.MatchPlayer
+	11,  // 184: replayd.sc2replay.v1.FactMatch.result_source:type_name -> replayd.sc2replay.v1.ResultSource
+	3,   // 185: replayd.sc2replay.v1.FactChat.recipient:type_name -> replayd.sc2replay.v1.Recipient
+	14,  // 186: replayd.sc2replay.v1.FactChat.recipients:type_name -> replayd.sc2replay.v1.PlayerRef
+	17,  // 187: replayd.sc2replay.v1.FactEngagement.place:type_name -> replayd.sc2replay.v1.Point2
+	125, // 188: replayd.sc2replay.v1.FactEngagement.sides:type_name -> replayd.sc2replay.v1.EngagementSide
+	0,   // 189: replayd.sc2replay.v1.UnitGroup.class:type_name -> replayd.sc2replay.v1.UnitClass
+	2,   // 190: replayd.sc2replay.v1.FactControlGroup.action:type_name -> replayd.sc2replay.v1.ControlGroupAction
+	127, // 191: replayd.sc2replay.v1.FactControlGroup.units:type_name -> replayd.sc2replay.v1.UnitGroup
+	20,  // 192: replayd.sc2replay.v1.FactOrder.ability:type_name -> replayd.sc2replay.v1.Ability
+	16,  // 193: replayd.sc2replay.v1.FactOrder.target_place:type_name -> replayd.sc2replay.v1.Point
+	15,  // 194: replayd.sc2replay.v1.FactOrder.target_unit:type_name -> replayd.sc2replay.v1.Unit
+	127, // 195: replayd.sc2replay.v1.FactOrder.units:type_name -> replayd.sc2replay.v1.UnitGroup
+	196, // [196:196] is the sub-list for method output_type
+	196, // [196:196] is the sub-list for method input_type
+	196, // [196:196] is the sub-list for extension type_name
+	196, // [196:196] is the sub-list for extension extendee
+	0,   // [0:196] is the sub-list for field type_name
 }
 
 func init() { file_replayd_sc2replay_v1_events_proto_init() }
@@ -13726,6 +14580,11 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 		(*Event_FactMatch)(nil),
 		(*Event_FactChat)(nil),
 		(*Event_FactUpgrade)(nil),
+		(*Event_FactEconomy)(nil),
+		(*Event_FactSupplyBlock)(nil),
+		(*Event_FactEngagement)(nil),
+		(*Event_FactControlGroup)(nil),
+		(*Event_FactOrder)(nil),
 		(*Event_Other)(nil),
 	}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
@@ -13790,14 +14649,16 @@ func file_replayd_sc2replay_v1_events_proto_init() {
 	file_replayd_sc2replay_v1_events_proto_msgTypes[109].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[110].OneofWrappers = []any{}
 	file_replayd_sc2replay_v1_events_proto_msgTypes[111].OneofWrappers = []any{}
-	file_replayd_sc2replay_v1_events_proto_msgTypes[112].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[115].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[118].OneofWrappers = []any{}
+	file_replayd_sc2replay_v1_events_proto_msgTypes[119].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_sc2replay_v1_events_proto_rawDesc), len(file_replayd_sc2replay_v1_events_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   113,
+			NumMessages:   120,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1283,6 +1283,87 @@ class FactUpgrade(_Event):
         return self.event.fact_upgrade
 
 
+class FactEconomy(_Event):
+    """What a player earned, spent and lost since the report before. A fact: behind each player_stats, and only sent to those who name
+    the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_economy"] = "fact_economy"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactEconomy:
+        return self.event.fact_economy
+
+
+class FactSupplyBlock(_Event):
+    """A player had no supply left for a time. A fact: computed from player_stats, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_supply_block"] = "fact_supply_block"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactSupplyBlock:
+        return self.event.fact_supply_block
+
+
+class FactEngagement(_Event):
+    """Players fought. A fact: computed from the deaths of units, when the fight is over, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_engagement"] = "fact_engagement"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactEngagement:
+        return self.event.fact_engagement
+
+
+class FactControlGroup(_Event):
+    """A player used a control group. A fact: its units are computed. Only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_control_group"] = "fact_control_group"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactControlGroup:
+        return self.event.fact_control_group
+
+
+class FactOrder(_Event):
+    """A player gave an order. A fact: the units that it was for are computed. Only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_order"] = "fact_order"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactOrder:
+        return self.event.fact_order
+
+
 class Other(_Event):
     """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
     events."""
@@ -1396,6 +1477,11 @@ Event: _TypeAlias = _Union[
     FactMatch,
     FactChat,
     FactUpgrade,
+    FactEconomy,
+    FactSupplyBlock,
+    FactEngagement,
+    FactControlGroup,
+    FactOrder,
     Other,
     Unknown,
 ]
@@ -1481,6 +1567,11 @@ Kind: _TypeAlias = _Literal[
     "fact_match",
     "fact_chat",
     "fact_upgrade",
+    "fact_economy",
+    "fact_supply_block",
+    "fact_engagement",
+    "fact_control_group",
+    "fact_order",
     "other",
 ]
 """The names of the kinds, as in filters."""
@@ -1570,6 +1661,11 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_match": FactMatch,
         "fact_chat": FactChat,
         "fact_upgrade": FactUpgrade,
+        "fact_economy": FactEconomy,
+        "fact_supply_block": FactSupplyBlock,
+        "fact_engagement": FactEngagement,
+        "fact_control_group": FactControlGroup,
+        "fact_order": FactOrder,
         "other": Other,
     },
     Unknown,

@@ -532,6 +532,11 @@ class Event(google.protobuf.message.Message):
     FACT_MATCH_FIELD_NUMBER: builtins.int
     FACT_CHAT_FIELD_NUMBER: builtins.int
     FACT_UPGRADE_FIELD_NUMBER: builtins.int
+    FACT_ECONOMY_FIELD_NUMBER: builtins.int
+    FACT_SUPPLY_BLOCK_FIELD_NUMBER: builtins.int
+    FACT_ENGAGEMENT_FIELD_NUMBER: builtins.int
+    FACT_CONTROL_GROUP_FIELD_NUMBER: builtins.int
+    FACT_ORDER_FIELD_NUMBER: builtins.int
     OTHER_FIELD_NUMBER: builtins.int
     at_tick: builtins.int
     """The gameloop in which it happened. 0 before the game starts. It never decreases from event to event."""
@@ -872,6 +877,28 @@ class Event(google.protobuf.message.Message):
         """A player gained an upgrade. A fact: when it was begun is computed. Only sent to those who name the kind."""
 
     @property
+    def fact_economy(self) -> Global___FactEconomy:
+        """What a player earned, spent and lost since the report before. A fact: behind each player_stats, and only sent to those who name
+        the kind.
+        """
+
+    @property
+    def fact_supply_block(self) -> Global___FactSupplyBlock:
+        """A player had no supply left for a time. A fact: computed from player_stats, and only sent to those who name the kind."""
+
+    @property
+    def fact_engagement(self) -> Global___FactEngagement:
+        """Players fought. A fact: computed from the deaths of units, when the fight is over, and only sent to those who name the kind."""
+
+    @property
+    def fact_control_group(self) -> Global___FactControlGroup:
+        """A player used a control group. A fact: its units are computed. Only sent to those who name the kind."""
+
+    @property
+    def fact_order(self) -> Global___FactOrder:
+        """A player gave an order. A fact: the units that it was for are computed. Only sent to those who name the kind."""
+
+    @property
     def other(self) -> Global___Other:
         """An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
         events.
@@ -962,15 +989,20 @@ class Event(google.protobuf.message.Message):
         fact_match: Global___FactMatch | None = ...,
         fact_chat: Global___FactChat | None = ...,
         fact_upgrade: Global___FactUpgrade | None = ...,
+        fact_economy: Global___FactEconomy | None = ...,
+        fact_supply_block: Global___FactSupplyBlock | None = ...,
+        fact_engagement: Global___FactEngagement | None = ...,
+        fact_control_group: Global___FactControlGroup | None = ...,
+        fact_order: Global___FactOrder | None = ...,
         other: Global___Other | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_chat", b"fact_chat", "fact_match", b"fact_match", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "fact_upgrade", b"fact_upgrade", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_chat", b"fact_chat", "fact_control_group", b"fact_control_group", "fact_economy", b"fact_economy", "fact_engagement", b"fact_engagement", "fact_match", b"fact_match", "fact_order", b"fact_order", "fact_player", b"fact_player", "fact_supply_block", b"fact_supply_block", "fact_unit", b"fact_unit", "fact_upgrade", b"fact_upgrade", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_chat", b"fact_chat", "fact_match", b"fact_match", "fact_player", b"fact_player", "fact_unit", b"fact_unit", "fact_upgrade", b"fact_upgrade", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven", "achievement_awarded", b"achievement_awarded", "add_absolute_game_speed", b"add_absolute_game_speed", "ai_communicate", b"ai_communicate", "alliance", b"alliance", "at_tick", b"at_tick", "attributes", b"attributes", "bank_file", b"bank_file", "bank_key", b"bank_key", "bank_section", b"bank_section", "bank_signature", b"bank_signature", "bank_value", b"bank_value", "broadcast_cheat", b"broadcast_cheat", "camera_save", b"camera_save", "camera_update", b"camera_update", "catalog_modify", b"catalog_modify", "chat", b"chat", "cmd", b"cmd", "cmd_update_target_point", b"cmd_update_target_point", "cmd_update_target_unit", b"cmd_update_target_unit", "command_manager_reset", b"command_manager_reset", "command_manager_state", b"command_manager_state", "control_group_update", b"control_group_update", "decrement_game_time_remaining", b"decrement_game_time_remaining", "details", b"details", "end", b"end", "fact_build_step", b"fact_build_step", "fact_chat", b"fact_chat", "fact_control_group", b"fact_control_group", "fact_economy", b"fact_economy", "fact_engagement", b"fact_engagement", "fact_match", b"fact_match", "fact_order", b"fact_order", "fact_player", b"fact_player", "fact_supply_block", b"fact_supply_block", "fact_unit", b"fact_unit", "fact_upgrade", b"fact_upgrade", "game_cheat", b"game_cheat", "game_metadata", b"game_metadata", "game_user_join", b"game_user_join", "game_user_leave", b"game_user_leave", "hero_talent_tree_selected", b"hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", b"hero_talent_tree_selection_panel_toggled", "hijack_replay_game", b"hijack_replay_game", "kind", b"kind", "lag_message", b"lag_message", "load_game_done", b"load_game_done", "loading_progress", b"loading_progress", "lobby", b"lobby", "member", b"member", "other", b"other", "peer_set_sync_loading_time", b"peer_set_sync_loading_time", "peer_set_sync_playing_time", b"peer_set_sync_playing_time", "ping", b"ping", "player", b"player", "player_info", b"player_info", "player_leave", b"player_leave", "player_setup", b"player_setup", "player_state", b"player_state", "player_stats", b"player_stats", "reconnect_notify", b"reconnect_notify", "resource_request", b"resource_request", "resource_request_cancel", b"resource_request_cancel", "resource_request_fulfill", b"resource_request_fulfill", "resource_trade", b"resource_trade", "sample_player", b"sample_player", "save_game", b"save_game", "save_game_done", b"save_game_done", "selection_delta", b"selection_delta", "selection_sync_check", b"selection_sync_check", "server_ping", b"server_ping", "set_absolute_game_speed", b"set_absolute_game_speed", "set_sync_loading_time", b"set_sync_loading_time", "set_sync_playing_time", b"set_sync_playing_time", "start", b"start", "trigger_ui", b"trigger_ui", "unit_born", b"unit_born", "unit_click", b"unit_click", "unit_died", b"unit_died", "unit_done", b"unit_done", "unit_highlight", b"unit_highlight", "unit_init", b"unit_init", "unit_owner_change", b"unit_owner_change", "unit_positions", b"unit_positions", "unit_state", b"unit_state", "unit_type_change", b"unit_type_change", "unproven", b"unproven", "upgrade", b"upgrade", "user_finished_loading_sync", b"user_finished_loading_sync", "user_options", b"user_options"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__unproven: typing_extensions.TypeAlias = typing.Literal["unproven"]
     _WhichOneofArgType__unproven: typing_extensions.TypeAlias = typing.Literal["_unproven", b"_unproven"]
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "sample_player", "fact_match", "fact_chat", "fact_upgrade", "other"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["camera_update", "cmd", "selection_delta", "control_group_update", "unit_born", "command_manager_state", "trigger_ui", "unit_died", "cmd_update_target_point", "unit_type_change", "player_stats", "cmd_update_target_unit", "start", "details", "lobby", "attributes", "game_metadata", "player_info", "member", "end", "unit_init", "unit_done", "unit_owner_change", "upgrade", "unit_positions", "player_setup", "chat", "ping", "loading_progress", "server_ping", "reconnect_notify", "player_leave", "game_user_leave", "game_user_join", "user_finished_loading_sync", "user_options", "camera_save", "resource_trade", "resource_request", "resource_request_fulfill", "resource_request_cancel", "alliance", "achievement_awarded", "lag_message", "decrement_game_time_remaining", "hijack_replay_game", "unit_click", "unit_highlight", "selection_sync_check", "set_sync_loading_time", "set_sync_playing_time", "command_manager_reset", "set_absolute_game_speed", "add_absolute_game_speed", "bank_file", "bank_section", "bank_key", "bank_value", "bank_signature", "save_game", "save_game_done", "load_game_done", "game_cheat", "broadcast_cheat", "ai_communicate", "catalog_modify", "hero_talent_tree_selected", "hero_talent_tree_selection_panel_toggled", "peer_set_sync_loading_time", "peer_set_sync_playing_time", "player_state", "unit_state", "fact_unit", "fact_build_step", "fact_player", "sample_player", "fact_match", "fact_chat", "fact_upgrade", "fact_economy", "fact_supply_block", "fact_engagement", "fact_control_group", "fact_order", "other"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven) -> _WhichOneofReturnType__unproven | None: ...
@@ -2140,9 +2172,9 @@ class PlayerStats(google.protobuf.message.Message):
     vespene_current: builtins.int
     """Gas in the bank."""
     minerals_collection_rate: builtins.int
-    """Minerals collected in a minute of game time."""
+    """Minerals collected in a minute: of the clock that the game showed since 3.2, of the speed "Normal" before."""
     vespene_collection_rate: builtins.int
-    """Gas collected in a minute of game time."""
+    """Gas collected in such a minute."""
     workers_active_count: builtins.int
     """Workers at work."""
     minerals_used_in_progress_army: builtins.int
@@ -5762,6 +5794,349 @@ class FactChat(google.protobuf.message.Message):
 Global___FactChat: typing_extensions.TypeAlias = FactChat
 
 @typing.final
+class FactEconomy(google.protobuf.message.Message):
+    """The economy of a player at a player_stats, which a game has every 160 gameloops, and since the one before."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    MINERALS_FIELD_NUMBER: builtins.int
+    VESPENE_FIELD_NUMBER: builtins.int
+    MINERALS_RATE_FIELD_NUMBER: builtins.int
+    VESPENE_RATE_FIELD_NUMBER: builtins.int
+    MINERALS_COLLECTED_FIELD_NUMBER: builtins.int
+    VESPENE_COLLECTED_FIELD_NUMBER: builtins.int
+    MINERALS_SPENT_FIELD_NUMBER: builtins.int
+    VESPENE_SPENT_FIELD_NUMBER: builtins.int
+    MINERALS_LOST_FIELD_NUMBER: builtins.int
+    VESPENE_LOST_FIELD_NUMBER: builtins.int
+    MINERALS_KILLED_FIELD_NUMBER: builtins.int
+    VESPENE_KILLED_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """The player's number."""
+    from_tick: builtins.int
+    """The gameloop of the report before. Absent at the first one."""
+    minerals: builtins.int
+    """Minerals in the bank."""
+    vespene: builtins.int
+    """Gas in the bank."""
+    minerals_rate: builtins.int
+    """Minerals collected in a minute, as in player_stats."""
+    vespene_rate: builtins.int
+    """Gas collected in a minute, as in player_stats."""
+    minerals_collected: builtins.int
+    """Minerals collected since the report before, by a rule: the mean of its rate and this one, for the time between them. Absent at the
+    first one.
+    """
+    vespene_collected: builtins.int
+    """Gas collected since then, by the same rule."""
+    minerals_spent: builtins.int
+    """Minerals spent since then, by a rule: those collected, less what the bank has grown by. Refunds and what allies send or get count
+    against it. Absent at the first one.
+    """
+    vespene_spent: builtins.int
+    """Gas spent since then, by the same rule."""
+    minerals_lost: builtins.int
+    """The minerals of what was lost since then. At the first one, since the beginning."""
+    vespene_lost: builtins.int
+    """The gas of what was lost since then."""
+    minerals_killed: builtins.int
+    """The minerals of what the player killed since then."""
+    vespene_killed: builtins.int
+    """The gas of what the player killed since then."""
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int = ...,
+        from_tick: builtins.int | None = ...,
+        minerals: builtins.int = ...,
+        vespene: builtins.int = ...,
+        minerals_rate: builtins.int = ...,
+        vespene_rate: builtins.int = ...,
+        minerals_collected: builtins.int | None = ...,
+        vespene_collected: builtins.int | None = ...,
+        minerals_spent: builtins.int | None = ...,
+        vespene_spent: builtins.int | None = ...,
+        minerals_lost: builtins.int = ...,
+        vespene_lost: builtins.int = ...,
+        minerals_killed: builtins.int = ...,
+        vespene_killed: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick", "_minerals_collected", b"_minerals_collected", "_minerals_spent", b"_minerals_spent", "_vespene_collected", b"_vespene_collected", "_vespene_spent", b"_vespene_spent", "from_tick", b"from_tick", "minerals_collected", b"minerals_collected", "minerals_spent", b"minerals_spent", "vespene_collected", b"vespene_collected", "vespene_spent", b"vespene_spent"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick", "_minerals_collected", b"_minerals_collected", "_minerals_spent", b"_minerals_spent", "_vespene_collected", b"_vespene_collected", "_vespene_spent", b"_vespene_spent", "from_tick", b"from_tick", "minerals", b"minerals", "minerals_collected", b"minerals_collected", "minerals_killed", b"minerals_killed", "minerals_lost", b"minerals_lost", "minerals_rate", b"minerals_rate", "minerals_spent", b"minerals_spent", "player_id", b"player_id", "vespene", b"vespene", "vespene_collected", b"vespene_collected", "vespene_killed", b"vespene_killed", "vespene_lost", b"vespene_lost", "vespene_rate", b"vespene_rate", "vespene_spent", b"vespene_spent"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__from_tick: typing_extensions.TypeAlias = typing.Literal["from_tick"]
+    _WhichOneofArgType__from_tick: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick"]
+    _WhichOneofReturnType__minerals_collected: typing_extensions.TypeAlias = typing.Literal["minerals_collected"]
+    _WhichOneofArgType__minerals_collected: typing_extensions.TypeAlias = typing.Literal["_minerals_collected", b"_minerals_collected"]
+    _WhichOneofReturnType__minerals_spent: typing_extensions.TypeAlias = typing.Literal["minerals_spent"]
+    _WhichOneofArgType__minerals_spent: typing_extensions.TypeAlias = typing.Literal["_minerals_spent", b"_minerals_spent"]
+    _WhichOneofReturnType__vespene_collected: typing_extensions.TypeAlias = typing.Literal["vespene_collected"]
+    _WhichOneofArgType__vespene_collected: typing_extensions.TypeAlias = typing.Literal["_vespene_collected", b"_vespene_collected"]
+    _WhichOneofReturnType__vespene_spent: typing_extensions.TypeAlias = typing.Literal["vespene_spent"]
+    _WhichOneofArgType__vespene_spent: typing_extensions.TypeAlias = typing.Literal["_vespene_spent", b"_vespene_spent"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_tick) -> _WhichOneofReturnType__from_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__minerals_collected) -> _WhichOneofReturnType__minerals_collected | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__minerals_spent) -> _WhichOneofReturnType__minerals_spent | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vespene_collected) -> _WhichOneofReturnType__vespene_collected | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vespene_spent) -> _WhichOneofReturnType__vespene_spent | None: ...
+
+Global___FactEconomy: typing_extensions.TypeAlias = FactEconomy
+
+@typing.final
+class FactSupplyBlock(google.protobuf.message.Message):
+    """A time in which a player's units used all the supply there was. By a rule: from one player_stats to the first one after it in which less
+    was used than made, or to the end of the replay. So both ends are known to 160 gameloops, and shorter ones may be missing.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    SAMPLES_FIELD_NUMBER: builtins.int
+    SUPPLY_MADE_FIELD_NUMBER: builtins.int
+    MAXED_FIELD_NUMBER: builtins.int
+    UNFINISHED_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """The player's number."""
+    began_tick: builtins.int
+    """The gameloop of the first player_stats in it."""
+    samples: builtins.int
+    """The number of player_stats in it."""
+    supply_made: builtins.float
+    """The supply made, in the last of them."""
+    maxed: builtins.bool
+    """True if that was 200 or more at each of them: nothing could have been built against it."""
+    unfinished: builtins.bool
+    """True if the replay ended before the block."""
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int = ...,
+        began_tick: builtins.int = ...,
+        samples: builtins.int = ...,
+        supply_made: builtins.float = ...,
+        maxed: builtins.bool = ...,
+        unfinished: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["began_tick", b"began_tick", "maxed", b"maxed", "player_id", b"player_id", "samples", b"samples", "supply_made", b"supply_made", "unfinished", b"unfinished"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactSupplyBlock: typing_extensions.TypeAlias = FactSupplyBlock
+
+@typing.final
+class EngagementSide(google.protobuf.message.Message):
+    """What a player lost in a fight."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    ARMY_LOST_FIELD_NUMBER: builtins.int
+    WORKERS_LOST_FIELD_NUMBER: builtins.int
+    STRUCTURES_LOST_FIELD_NUMBER: builtins.int
+    KILLED_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """The player's number."""
+    army_lost: builtins.int
+    """Units that fight and that other players killed."""
+    workers_lost: builtins.int
+    """Workers that other players killed."""
+    structures_lost: builtins.int
+    """Structures that other players killed."""
+    killed: builtins.int
+    """Units and structures of other players that the player killed."""
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int = ...,
+        army_lost: builtins.int = ...,
+        workers_lost: builtins.int = ...,
+        structures_lost: builtins.int = ...,
+        killed: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["army_lost", b"army_lost", "killed", b"killed", "player_id", b"player_id", "structures_lost", b"structures_lost", "workers_lost", b"workers_lost"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___EngagementSide: typing_extensions.TypeAlias = EngagementSide
+
+@typing.final
+class FactEngagement(google.protobuf.message.Message):
+    """A fight. By a rule: three or more workers, structures and units of armies that players killed of one another, each within 224
+    gameloops, ten seconds at the speed "Faster", after the last one before it, and within 24 cells of the mean place of those before it. Of
+    several fights that a death may belong to, it is one of the first. Of more than eight at a time, that in which nobody has died for longest is
+    over. The fact stands at the first event after those gameloops, or at the end of the replay.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    LAST_TICK_FIELD_NUMBER: builtins.int
+    PLACE_FIELD_NUMBER: builtins.int
+    SIDES_FIELD_NUMBER: builtins.int
+    began_tick: builtins.int
+    """The gameloop of the first death."""
+    last_tick: builtins.int
+    """The gameloop of the last death."""
+    @property
+    def place(self) -> Global___Point2:
+        """The mean place of the deaths, in cells."""
+
+    @property
+    def sides(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___EngagementSide]:
+        """Those who killed or lost something, by ascending number."""
+
+    def __init__(
+        self,
+        *,
+        began_tick: builtins.int = ...,
+        last_tick: builtins.int = ...,
+        place: Global___Point2 | None = ...,
+        sides: collections.abc.Iterable[Global___EngagementSide] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["place", b"place"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["began_tick", b"began_tick", "last_tick", b"last_tick", "place", b"place", "sides", b"sides"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactEngagement: typing_extensions.TypeAlias = FactEngagement
+
+@typing.final
+class UnitGroup(google.protobuf.message.Message):
+    """Units of one type."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TYPE_NAME_FIELD_NUMBER: builtins.int
+    CLASS_FIELD_NUMBER: builtins.int
+    TYPE_GUESSED_FIELD_NUMBER: builtins.int
+    TAGS_FIELD_NUMBER: builtins.int
+    type_name: builtins.str
+    """The type, as in Unit. Absent when not known."""
+    type_guessed: builtins.bool
+    """True when type_name is not certain, as in Unit."""
+    @property
+    def tags(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """The units' tags, in ascending order."""
+
+    def __init__(
+        self,
+        *,
+        type_name: builtins.str | None = ...,
+        type_guessed: builtins.bool = ...,
+        tags: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name", "type_name", b"type_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name", "class", b"class", "tags", b"tags", "type_guessed", b"type_guessed", "type_name", b"type_name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__type_name: typing_extensions.TypeAlias = typing.Literal["type_name"]
+    _WhichOneofArgType__type_name: typing_extensions.TypeAlias = typing.Literal["_type_name", b"_type_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__type_name) -> _WhichOneofReturnType__type_name | None: ...
+
+Global___UnitGroup: typing_extensions.TypeAlias = UnitGroup
+
+@typing.final
+class FactControlGroup(google.protobuf.message.Message):
+    """A use of a control group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    ACTION_FIELD_NUMBER: builtins.int
+    UNITS_FIELD_NUMBER: builtins.int
+    UNITS_KNOWN_FIELD_NUMBER: builtins.int
+    group: builtins.int
+    """The group, 0 to 9."""
+    action: Global___ControlGroupAction.ValueType
+    """What happened with it."""
+    units_known: builtins.bool
+    """False when a selection did not fit those before it, and a unit may be missing or wrong."""
+    @property
+    def units(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnitGroup]:
+        """The units that are in the group afterwards, by the selections before, of the types that they have now. Units that have died are left
+        out since 2.0.8; before, they are in it until the game removes them.
+        """
+
+    def __init__(
+        self,
+        *,
+        group: builtins.int = ...,
+        action: Global___ControlGroupAction.ValueType = ...,
+        units: collections.abc.Iterable[Global___UnitGroup] | None = ...,
+        units_known: builtins.bool = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["action", b"action", "group", b"group", "units", b"units", "units_known", b"units_known"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactControlGroup: typing_extensions.TypeAlias = FactControlGroup
+
+@typing.final
+class FactOrder(google.protobuf.message.Message):
+    """An order: of a cmd. One that was given again (command_manager_state) or dragged elsewhere (cmd_update_target_point,
+    cmd_update_target_unit) is none of its own.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ABILITY_FIELD_NUMBER: builtins.int
+    TARGET_PLACE_FIELD_NUMBER: builtins.int
+    TARGET_UNIT_FIELD_NUMBER: builtins.int
+    QUEUED_FIELD_NUMBER: builtins.int
+    MINIMAP_FIELD_NUMBER: builtins.int
+    AUTOCAST_FIELD_NUMBER: builtins.int
+    UNITS_FIELD_NUMBER: builtins.int
+    UNITS_KNOWN_FIELD_NUMBER: builtins.int
+    queued: builtins.bool
+    """True if it waits for the orders before it, by the flag 2 of cmd_flags."""
+    minimap: builtins.bool
+    """True if it was given on the minimap, by the flag 0x10000."""
+    autocast: builtins.bool
+    """True if it switches what units do by themselves on or off, by the flag 0x40."""
+    units_known: builtins.bool
+    """False when these are not certain, as in fact_control_group."""
+    @property
+    def ability(self) -> Global___Ability:
+        """The ability. Absent for the default command of a right click."""
+
+    @property
+    def target_place(self) -> Global___Point:
+        """The place that it is aimed at, or of the unit, as the player saw it. Absent without a target."""
+
+    @property
+    def target_unit(self) -> Global___Unit:
+        """The unit that it is aimed at. Absent without one."""
+
+    @property
+    def units(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___UnitGroup]:
+        """The units that were selected, as in fact_control_group."""
+
+    def __init__(
+        self,
+        *,
+        ability: Global___Ability | None = ...,
+        target_place: Global___Point | None = ...,
+        target_unit: Global___Unit | None = ...,
+        queued: builtins.bool = ...,
+        minimap: builtins.bool = ...,
+        autocast: builtins.bool = ...,
+        units: collections.abc.Iterable[Global___UnitGroup] | None = ...,
+        units_known: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability", b"ability", "target_place", b"target_place", "target_unit", b"target_unit"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability", b"ability", "autocast", b"autocast", "minimap", b"minimap", "queued", b"queued", "target_place", b"target_place", "target_unit", b"target_unit", "units", b"units", "units_known", b"units_known"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactOrder: typing_extensions.TypeAlias = FactOrder
+
+@typing.final
 class FactUpgrade(google.protobuf.message.Message):
     """An upgrade that a player gained: without sprays and rewards, and without those with which the game begins."""
 
@@ -5834,9 +6209,9 @@ class SamplePlayer(google.protobuf.message.Message):
     vespene: builtins.int
     """Gas in the bank."""
     minerals_rate: builtins.int
-    """Minerals collected in a minute of game time."""
+    """Minerals collected in a minute, as in player_stats."""
     vespene_rate: builtins.int
-    """Gas collected in a minute of game time."""
+    """Gas collected in a minute, as in player_stats."""
     workers_active: builtins.int
     """Workers at work."""
     supply_used: builtins.float

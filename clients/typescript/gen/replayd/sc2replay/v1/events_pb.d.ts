@@ -718,6 +718,47 @@ export declare type Event = Message<"replayd.sc2replay.v1.Event"> & {
     case: "factUpgrade";
   } | {
     /**
+     * What a player earned, spent and lost since the report before. A fact: behind each player_stats, and only sent to those who name
+     * the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactEconomy fact_economy = 167;
+     */
+    value: FactEconomy;
+    case: "factEconomy";
+  } | {
+    /**
+     * A player had no supply left for a time. A fact: computed from player_stats, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactSupplyBlock fact_supply_block = 168;
+     */
+    value: FactSupplyBlock;
+    case: "factSupplyBlock";
+  } | {
+    /**
+     * Players fought. A fact: computed from the deaths of units, when the fight is over, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactEngagement fact_engagement = 169;
+     */
+    value: FactEngagement;
+    case: "factEngagement";
+  } | {
+    /**
+     * A player used a control group. A fact: its units are computed. Only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactControlGroup fact_control_group = 170;
+     */
+    value: FactControlGroup;
+    case: "factControlGroup";
+  } | {
+    /**
+     * A player gave an order. A fact: the units that it was for are computed. Only sent to those who name the kind.
+     *
+     * @generated from field: replayd.sc2replay.v1.FactOrder fact_order = 171;
+     */
+    value: FactOrder;
+    case: "factOrder";
+  } | {
+    /**
      * An event of a kind that is in no table, with its number and all its fields. Games newer than replayd may have such
      * events.
      *
@@ -1978,14 +2019,14 @@ export declare type PlayerStats = Message<"replayd.sc2replay.v1.PlayerStats"> & 
   vespeneCurrent: number;
 
   /**
-   * Minerals collected in a minute of game time.
+   * Minerals collected in a minute: of the clock that the game showed since 3.2, of the speed "Normal" before.
    *
    * @generated from field: sint32 minerals_collection_rate = 4;
    */
   mineralsCollectionRate: number;
 
   /**
-   * Gas collected in a minute of game time.
+   * Gas collected in such a minute.
    *
    * @generated from field: sint32 vespene_collection_rate = 5;
    */
@@ -6402,6 +6443,420 @@ export declare type FactChat = Message<"replayd.sc2replay.v1.FactChat"> & {
 export declare const FactChatSchema: GenMessage<FactChat>;
 
 /**
+ * The economy of a player at a player_stats, which a game has every 160 gameloops, and since the one before.
+ *
+ * @generated from message replayd.sc2replay.v1.FactEconomy
+ */
+export declare type FactEconomy = Message<"replayd.sc2replay.v1.FactEconomy"> & {
+  /**
+   * The player's number.
+   *
+   * @generated from field: uint32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * The gameloop of the report before. Absent at the first one.
+   *
+   * @generated from field: optional int32 from_tick = 2;
+   */
+  fromTick?: number | undefined;
+
+  /**
+   * Minerals in the bank.
+   *
+   * @generated from field: sint32 minerals = 3;
+   */
+  minerals: number;
+
+  /**
+   * Gas in the bank.
+   *
+   * @generated from field: sint32 vespene = 4;
+   */
+  vespene: number;
+
+  /**
+   * Minerals collected in a minute, as in player_stats.
+   *
+   * @generated from field: sint32 minerals_rate = 5;
+   */
+  mineralsRate: number;
+
+  /**
+   * Gas collected in a minute, as in player_stats.
+   *
+   * @generated from field: sint32 vespene_rate = 6;
+   */
+  vespeneRate: number;
+
+  /**
+   * Minerals collected since the report before, by a rule: the mean of its rate and this one, for the time between them. Absent at the
+   * first one.
+   *
+   * @generated from field: optional sint32 minerals_collected = 7;
+   */
+  mineralsCollected?: number | undefined;
+
+  /**
+   * Gas collected since then, by the same rule.
+   *
+   * @generated from field: optional sint32 vespene_collected = 8;
+   */
+  vespeneCollected?: number | undefined;
+
+  /**
+   * Minerals spent since then, by a rule: those collected, less what the bank has grown by. Refunds and what allies send or get count
+   * against it. Absent at the first one.
+   *
+   * @generated from field: optional sint32 minerals_spent = 9;
+   */
+  mineralsSpent?: number | undefined;
+
+  /**
+   * Gas spent since then, by the same rule.
+   *
+   * @generated from field: optional sint32 vespene_spent = 10;
+   */
+  vespeneSpent?: number | undefined;
+
+  /**
+   * The minerals of what was lost since then. At the first one, since the beginning.
+   *
+   * @generated from field: sint32 minerals_lost = 11;
+   */
+  mineralsLost: number;
+
+  /**
+   * The gas of what was lost since then.
+   *
+   * @generated from field: sint32 vespene_lost = 12;
+   */
+  vespeneLost: number;
+
+  /**
+   * The minerals of what the player killed since then.
+   *
+   * @generated from field: sint32 minerals_killed = 13;
+   */
+  mineralsKilled: number;
+
+  /**
+   * The gas of what the player killed since then.
+   *
+   * @generated from field: sint32 vespene_killed = 14;
+   */
+  vespeneKilled: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactEconomy.
+ * Use `create(FactEconomySchema)` to create a new message.
+ */
+export declare const FactEconomySchema: GenMessage<FactEconomy>;
+
+/**
+ * A time in which a player's units used all the supply there was. By a rule: from one player_stats to the first one after it in which less
+ * was used than made, or to the end of the replay. So both ends are known to 160 gameloops, and shorter ones may be missing.
+ *
+ * @generated from message replayd.sc2replay.v1.FactSupplyBlock
+ */
+export declare type FactSupplyBlock = Message<"replayd.sc2replay.v1.FactSupplyBlock"> & {
+  /**
+   * The player's number.
+   *
+   * @generated from field: uint32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * The gameloop of the first player_stats in it.
+   *
+   * @generated from field: int32 began_tick = 2;
+   */
+  beganTick: number;
+
+  /**
+   * The number of player_stats in it.
+   *
+   * @generated from field: uint32 samples = 3;
+   */
+  samples: number;
+
+  /**
+   * The supply made, in the last of them.
+   *
+   * @generated from field: float supply_made = 4;
+   */
+  supplyMade: number;
+
+  /**
+   * True if that was 200 or more at each of them: nothing could have been built against it.
+   *
+   * @generated from field: bool maxed = 5;
+   */
+  maxed: boolean;
+
+  /**
+   * True if the replay ended before the block.
+   *
+   * @generated from field: bool unfinished = 6;
+   */
+  unfinished: boolean;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactSupplyBlock.
+ * Use `create(FactSupplyBlockSchema)` to create a new message.
+ */
+export declare const FactSupplyBlockSchema: GenMessage<FactSupplyBlock>;
+
+/**
+ * What a player lost in a fight.
+ *
+ * @generated from message replayd.sc2replay.v1.EngagementSide
+ */
+export declare type EngagementSide = Message<"replayd.sc2replay.v1.EngagementSide"> & {
+  /**
+   * The player's number.
+   *
+   * @generated from field: uint32 player_id = 1;
+   */
+  playerId: number;
+
+  /**
+   * Units that fight and that other players killed.
+   *
+   * @generated from field: uint32 army_lost = 2;
+   */
+  armyLost: number;
+
+  /**
+   * Workers that other players killed.
+   *
+   * @generated from field: uint32 workers_lost = 3;
+   */
+  workersLost: number;
+
+  /**
+   * Structures that other players killed.
+   *
+   * @generated from field: uint32 structures_lost = 4;
+   */
+  structuresLost: number;
+
+  /**
+   * Units and structures of other players that the player killed.
+   *
+   * @generated from field: uint32 killed = 5;
+   */
+  killed: number;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.EngagementSide.
+ * Use `create(EngagementSideSchema)` to create a new message.
+ */
+export declare const EngagementSideSchema: GenMessage<EngagementSide>;
+
+/**
+ * A fight. By a rule: three or more workers, structures and units of armies that players killed of one another, each within 224
+ * gameloops, ten seconds at the speed "Faster", after the last one before it, and within 24 cells of the mean place of those before it. Of
+ * several fights that a death may belong to, it is one of the first. Of more than eight at a time, that in which nobody has died for longest is
+ * over. The fact stands at the first event after those gameloops, or at the end of the replay.
+ *
+ * @generated from message replayd.sc2replay.v1.FactEngagement
+ */
+export declare type FactEngagement = Message<"replayd.sc2replay.v1.FactEngagement"> & {
+  /**
+   * The gameloop of the first death.
+   *
+   * @generated from field: int32 began_tick = 1;
+   */
+  beganTick: number;
+
+  /**
+   * The gameloop of the last death.
+   *
+   * @generated from field: int32 last_tick = 2;
+   */
+  lastTick: number;
+
+  /**
+   * The mean place of the deaths, in cells.
+   *
+   * @generated from field: replayd.sc2replay.v1.Point2 place = 3;
+   */
+  place?: Point2 | undefined;
+
+  /**
+   * Those who killed or lost something, by ascending number.
+   *
+   * @generated from field: repeated replayd.sc2replay.v1.EngagementSide sides = 4;
+   */
+  sides: EngagementSide[];
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactEngagement.
+ * Use `create(FactEngagementSchema)` to create a new message.
+ */
+export declare const FactEngagementSchema: GenMessage<FactEngagement>;
+
+/**
+ * Units of one type.
+ *
+ * @generated from message replayd.sc2replay.v1.UnitGroup
+ */
+export declare type UnitGroup = Message<"replayd.sc2replay.v1.UnitGroup"> & {
+  /**
+   * The type, as in Unit. Absent when not known.
+   *
+   * @generated from field: optional string type_name = 1;
+   */
+  typeName?: string | undefined;
+
+  /**
+   * The purpose of the type.
+   *
+   * @generated from field: replayd.sc2replay.v1.UnitClass class = 2;
+   */
+  class: UnitClass;
+
+  /**
+   * True when type_name is not certain, as in Unit.
+   *
+   * @generated from field: bool type_guessed = 3;
+   */
+  typeGuessed: boolean;
+
+  /**
+   * The units' tags, in ascending order.
+   *
+   * @generated from field: repeated uint32 tags = 4;
+   */
+  tags: number[];
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.UnitGroup.
+ * Use `create(UnitGroupSchema)` to create a new message.
+ */
+export declare const UnitGroupSchema: GenMessage<UnitGroup>;
+
+/**
+ * A use of a control group.
+ *
+ * @generated from message replayd.sc2replay.v1.FactControlGroup
+ */
+export declare type FactControlGroup = Message<"replayd.sc2replay.v1.FactControlGroup"> & {
+  /**
+   * The group, 0 to 9.
+   *
+   * @generated from field: uint32 group = 1;
+   */
+  group: number;
+
+  /**
+   * What happened with it.
+   *
+   * @generated from field: replayd.sc2replay.v1.ControlGroupAction action = 2;
+   */
+  action: ControlGroupAction;
+
+  /**
+   * The units that are in the group afterwards, by the selections before, of the types that they have now. Units that have died are left
+   * out since 2.0.8; before, they are in it until the game removes them.
+   *
+   * @generated from field: repeated replayd.sc2replay.v1.UnitGroup units = 3;
+   */
+  units: UnitGroup[];
+
+  /**
+   * False when a selection did not fit those before it, and a unit may be missing or wrong.
+   *
+   * @generated from field: bool units_known = 4;
+   */
+  unitsKnown: boolean;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactControlGroup.
+ * Use `create(FactControlGroupSchema)` to create a new message.
+ */
+export declare const FactControlGroupSchema: GenMessage<FactControlGroup>;
+
+/**
+ * An order: of a cmd. One that was given again (command_manager_state) or dragged elsewhere (cmd_update_target_point,
+ * cmd_update_target_unit) is none of its own.
+ *
+ * @generated from message replayd.sc2replay.v1.FactOrder
+ */
+export declare type FactOrder = Message<"replayd.sc2replay.v1.FactOrder"> & {
+  /**
+   * The ability. Absent for the default command of a right click.
+   *
+   * @generated from field: replayd.sc2replay.v1.Ability ability = 1;
+   */
+  ability?: Ability | undefined;
+
+  /**
+   * The place that it is aimed at, or of the unit, as the player saw it. Absent without a target.
+   *
+   * @generated from field: replayd.sc2replay.v1.Point target_place = 2;
+   */
+  targetPlace?: Point | undefined;
+
+  /**
+   * The unit that it is aimed at. Absent without one.
+   *
+   * @generated from field: replayd.sc2replay.v1.Unit target_unit = 3;
+   */
+  targetUnit?: Unit | undefined;
+
+  /**
+   * True if it waits for the orders before it, by the flag 2 of cmd_flags.
+   *
+   * @generated from field: bool queued = 4;
+   */
+  queued: boolean;
+
+  /**
+   * True if it was given on the minimap, by the flag 0x10000.
+   *
+   * @generated from field: bool minimap = 5;
+   */
+  minimap: boolean;
+
+  /**
+   * True if it switches what units do by themselves on or off, by the flag 0x40.
+   *
+   * @generated from field: bool autocast = 6;
+   */
+  autocast: boolean;
+
+  /**
+   * The units that were selected, as in fact_control_group.
+   *
+   * @generated from field: repeated replayd.sc2replay.v1.UnitGroup units = 7;
+   */
+  units: UnitGroup[];
+
+  /**
+   * False when these are not certain, as in fact_control_group.
+   *
+   * @generated from field: bool units_known = 8;
+   */
+  unitsKnown: boolean;
+};
+
+/**
+ * Describes the message replayd.sc2replay.v1.FactOrder.
+ * Use `create(FactOrderSchema)` to create a new message.
+ */
+export declare const FactOrderSchema: GenMessage<FactOrder>;
+
+/**
  * An upgrade that a player gained: without sprays and rewards, and without those with which the game begins.
  *
  * @generated from message replayd.sc2replay.v1.FactUpgrade
@@ -6474,14 +6929,14 @@ export declare type SamplePlayer = Message<"replayd.sc2replay.v1.SamplePlayer"> 
   vespene?: number | undefined;
 
   /**
-   * Minerals collected in a minute of game time.
+   * Minerals collected in a minute, as in player_stats.
    *
    * @generated from field: optional sint32 minerals_rate = 5;
    */
   mineralsRate?: number | undefined;
 
   /**
-   * Gas collected in a minute of game time.
+   * Gas collected in a minute, as in player_stats.
    *
    * @generated from field: optional sint32 vespene_rate = 6;
    */
