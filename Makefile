@@ -259,6 +259,15 @@ pictures: build page/node_modules/.bin/esbuild ## Draw the pictures in docs and 
 	bin/replayd render testdata/datafile/sample.map docs/images/map.png --scale 12 --physics
 	PICTURES=draw npm test --silent --prefix page
 
+.cache/site/bin/mkdocs: tools/site/requirements.txt
+	python3 -m venv .cache/site
+	.cache/site/bin/pip install --quiet --requirement $<
+	touch $@
+
+.PHONY: site
+site: .cache/site/bin/mkdocs ## Build the site of the documentation into .cache/site/html; it fails if a link leads nowhere
+	NO_MKDOCS_2_WARNING=1 $< build --strict --config-file tools/site/mkdocs.yml
+
 .PHONY: test-clients
 test-clients: build $(TOOLS)/grpcurl .cache/python/bin/protoc-gen-mypy clients/typescript/node_modules/.bin/protoc-gen-es ## Test the clients against the daemon, as installed in clean environments too
 	clients/test
