@@ -11,15 +11,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // TestMapReplay: the description of a game names its map, wherever in the roots the map is, and never another map.
 func TestMapReplay(t *testing.T) {
-	sample, err := os.ReadFile(filepath.Join("..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "datafile", "sample.map")
 	sum, crc := sha256.Sum256(sample), crc32.ChecksumIEEE(sample)
 	for _, test := range []struct {
 		name, header string

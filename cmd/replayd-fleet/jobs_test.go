@@ -19,6 +19,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	"github.com/replayd/replayd/fleet/queue"
@@ -105,10 +106,7 @@ func objects(t *testing.T, store *buckettest.Store, path string) (names []string
 
 func sampleMap(t *testing.T) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "datafile", "sample.map")
 	return data
 }
 
@@ -333,10 +331,7 @@ func TestJobsBackOff(t *testing.T) {
 func TestJobsDamaged(t *testing.T) {
 	t.Parallel()
 	server, dir := hub(t), t.TempDir()
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	copy(data[len(data)/2:], bytes.Repeat([]byte{0xff}, 64)) // the record that it damages may begin before
 	path := filepath.Join(dir, "x.teehistorian")
 	if err := os.WriteFile(path, data, 0o600); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/queue/natsserver"
 )
 
@@ -30,10 +31,7 @@ func TestPublish(t *testing.T) {
 	}
 	stopHub := sync.OnceFunc(stopServer)
 	defer stopHub()
-	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	if err := os.WriteFile(filepath.Join(dir, "a"), sample, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 )
@@ -117,10 +118,7 @@ func TestWorkCost(t *testing.T) {
 func gamesOf(t *testing.T, store *buckettest.Store, dir string, n, size int) (files []string, total int) {
 	t.Helper()
 	const id = "4fa04b32-db1c-48f1-b0fe-ea831e23f409"
-	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", id+".teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", id+".teehistorian")
 	header, round := teetest.Parts(sample)
 	records := bytes.Repeat(round, max(1, size/len(round)))
 	for i := range n {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	"github.com/replayd/replayd/fleet/queue"
@@ -467,10 +468,7 @@ func TestJobs(t *testing.T) {
 		return out.String() + errs.String()
 	}
 	run(command.ExitLost, "jobs", "ls")
-	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "dem", "sample.dem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "dem", "sample.dem")
 	put := func(name string, data []byte) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {

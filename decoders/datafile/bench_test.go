@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 	"path"
 	"testing"
 
@@ -26,10 +25,7 @@ var benchmarked = []string{
 func benchmark(b *testing.B, run func(b *testing.B, data []byte, f *datafile.File)) {
 	for _, name := range benchmarked {
 		b.Run(path.Base(name), func(b *testing.B) {
-			data, err := os.ReadFile(decodertest.Shared(b, "corpus", "datafile", name))
-			if err != nil {
-				b.Fatal(err)
-			}
+			data := decodertest.Read(b, "corpus", "datafile", name)
 			f, err := open(data)
 			if err != nil {
 				b.Fatal(err)

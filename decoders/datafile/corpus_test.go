@@ -7,7 +7,6 @@ import (
 	"errors"
 	"hash"
 	"io"
-	"os"
 	"sort"
 	"strconv"
 	"strings"
@@ -45,10 +44,7 @@ func corpus(t *testing.T, fn func(t *testing.T, data []byte, want figures)) {
 	sort.Strings(names)
 	for _, name := range names {
 		t.Run(strings.TrimPrefix(name, "datafile/"), func(t *testing.T) {
-			data, err := os.ReadFile(decodertest.Shared(t, "corpus", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := decodertest.Read(t, "corpus", name)
 			if want := reference[name]; want.Bytes != int64(len(data)) {
 				t.Fatalf("the reference is of another file: %d bytes, not %d", want.Bytes, len(data))
 			}

@@ -33,6 +33,27 @@ func Shared(tb testing.TB, elem ...string) string {
 	return path
 }
 
+// Read returns the contents of a file in ../shared; see Shared.
+func Read(tb testing.TB, elem ...string) []byte {
+	tb.Helper()
+	return read(tb, Shared(tb, elem...))
+}
+
+// Sample returns the contents of a file in the repository's folder testdata.
+func Sample(tb testing.TB, elem ...string) []byte {
+	tb.Helper()
+	return read(tb, filepath.Join(append([]string{repository, "testdata"}, elem...)...))
+}
+
+func read(tb testing.TB, path string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
 // WholeCorpus reports whether CORPUS=all asks for all files of the corpus, at all places. Otherwise tests that take long decode some of
 // the files, which differ the most.
 func WholeCorpus() bool { return os.Getenv("CORPUS") == "all" }
@@ -40,11 +61,7 @@ func WholeCorpus() bool { return os.Getenv("CORPUS") == "all" }
 // Reference decodes the named JSON file in ../shared/reference into v.
 func Reference(tb testing.TB, name string, v any) {
 	tb.Helper()
-	data, err := os.ReadFile(Shared(tb, "reference", name))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := json.Unmarshal(data, v); err != nil {
+	if err := json.Unmarshal(Read(tb, "reference", name), v); err != nil {
 		tb.Fatalf("%s: %v", name, err)
 	}
 }

@@ -94,10 +94,7 @@ func TestDeadlockDamage(t *testing.T) {
 			} `json:"data"`
 		} `json:"kills"`
 	}
-	file, err := os.ReadFile(decodertest.Shared(t, "reference", "broadcast_deadlock_2025-02_boon.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := decodertest.Read(t, "reference", "broadcast_deadlock_2025-02_boon.json")
 	if err := json.Unmarshal(file, &want); err != nil {
 		t.Fatal(err)
 	}

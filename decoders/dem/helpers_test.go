@@ -23,10 +23,7 @@ const autoDem = "haste/auto-20240102-2233-start-____.dem"
 
 func readCorpus(tb testing.TB, name string) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(decodertest.Shared(tb, "corpus", "dem", filepath.FromSlash(name)))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := decodertest.Read(tb, "corpus", "dem", filepath.FromSlash(name))
 	return data
 }
 

@@ -363,10 +363,7 @@ func stateText(d *Decoder, e *entity.Entity) map[string]fieldText {
 
 func gunzip(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(decodertest.Shared(t, "reference", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Read(t, "reference", name)
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -214,10 +213,7 @@ message Ping
 // the error says so; or it is false, and unproven.
 func TestFuture(t *testing.T) {
 	read := func(name string) (lines map[string]int, unproven map[string]int, info sc2replay.DecodeInfo, err error) {
-		data, err := os.ReadFile(decodertest.Shared(t, "corpus", "sc2replay-future", name+".SC2Replay"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := decodertest.Read(t, "corpus", "sc2replay-future", name+".SC2Replay")
 		lines, unproven = map[string]int{}, map[string]int{}
 		d := open(t, data).Events(sc2replay.Options{})
 		var ev sc2replay.Event

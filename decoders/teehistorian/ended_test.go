@@ -3,10 +3,9 @@ package teehistorian_test
 import (
 	"bytes"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
@@ -26,10 +25,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 // TestEnded: a recording is over with its last byte, not before it, and not with more behind it. One whose last byte is no end costs no
 // more than that byte.
 func TestEnded(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	ended := func(b []byte) bool { return teehistorian.Ended(bytes.NewReader(b), int64(len(b))) }
 	if !ended(data) {
 		t.Error("a recording with its end is not over")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -42,10 +41,7 @@ func references(tb testing.TB) map[string]reference {
 // corpusFile returns the bytes of a file of the corpus.
 func corpusFile(tb testing.TB, name string) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(decodertest.Shared(tb, "corpus", filepath.FromSlash(name)))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := decodertest.Read(tb, "corpus", filepath.FromSlash(name))
 	return data
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/fleet/queue/natsserver"
@@ -98,10 +99,7 @@ func begin(t *testing.T, q *queue.Queue, o work.Options) (stop func()) {
 
 func sample(t *testing.T) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := decodertest.Sample(t, "datafile", "sample.map")
 	return b
 }
 

@@ -2,12 +2,12 @@ package index_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
 )
@@ -118,10 +118,7 @@ func TestStateOfOrigin(t *testing.T) {
 func TestRosterOfOrigin(t *testing.T) {
 	t.Parallel()
 	const before = "ef5c2009-cf60-40cb-9f39-33e9fdde371a"
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "mapchange", before+".teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "teehistorian", "mapchange", before+".teehistorian")
 	for name, lineages := range map[string][]string{"apart": nil, "together": {"r,s"}} {
 		r, s := tree{t, t.TempDir()}, tree{t, t.TempDir()}
 		r.write("before", data)

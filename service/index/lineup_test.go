@@ -1,20 +1,17 @@
 package index_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/service/index"
 )
 
 // TestLineup: who played in a demo is known when its end is there, and stays known.
 func TestLineup(t *testing.T) {
 	t.Parallel()
-	demo, err := os.ReadFile(filepath.Join("..", "..", "testdata", "dem", "dota.dem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	demo := decodertest.Sample(t, "dem", "dota.dem")
 	dir := t.TempDir()
 	tr, path := tree{t, filepath.Join(dir, "games")}, filepath.Join(dir, "index")
 	tr.write("a.dem", demo[:len(demo)/2])

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/checkpoint"
 	"github.com/replayd/replayd/replay/codec"
@@ -47,10 +48,7 @@ type house struct {
 // sample copies a sample to the directory.
 func (h *house) sample(tb testing.TB, from, to string) {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", from))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := decodertest.Sample(tb, from)
 	if err := os.WriteFile(filepath.Join(h.dir, to), data, 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -462,10 +460,7 @@ func TestDescribe(t *testing.T) {
 // TestPacked: the report and the description of a compressed map take the memory of the unpacked one.
 func TestPacked(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "large.map")
-	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "datafile", "sample.map")
 	data := slices.Concat(sample, make([]byte, 1<<20))
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

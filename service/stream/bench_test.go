@@ -2,7 +2,6 @@ package stream_test
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -68,10 +67,7 @@ func BenchmarkStream(b *testing.B) {
 
 // BenchmarkTables decodes the moves of a recording and encodes them as tables; nothing is sent.
 func BenchmarkTables(b *testing.B) {
-	data, err := os.ReadFile(decodertest.Shared(b, "corpus", "teehistorian", "ddnet-16.4", "1ef1b84f-e194-4af4-944e-9573abe74f92.teehistorian"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	data := decodertest.Read(b, "corpus", "teehistorian", "ddnet-16.4", "1ef1b84f-e194-4af4-944e-9573abe74f92.teehistorian")
 	moves := []string{"player_diff"}
 	for _, test := range []struct {
 		name    string

@@ -3,8 +3,6 @@ package stream_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -30,11 +29,7 @@ import (
 // recording repeats the records of a sample to a recording of about that many bytes.
 func recording(tb testing.TB, size int) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := decodertest.Sample(tb, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	return teetest.Repeat(data, size)
 }
 

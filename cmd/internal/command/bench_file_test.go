@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -82,11 +83,7 @@ func ownCPU() time.Duration {
 // repeat writes a recording of at least size bytes by repeating a sample's records. It returns the number of bytes written.
 func repeat(tb testing.TB, path string, size int64) int64 {
 	tb.Helper()
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	sample := decodertest.Sample(tb, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	header, round := teetest.Parts(sample)
 	body := bytes.Repeat(round, 100)
 	file, err := os.Create(path)

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -53,10 +54,7 @@ func TestBudget(t *testing.T) {
 	for name, path := range map[string]string{
 		"map.map": "datafile/sample.map", "demo.dem": "dem/sample.dem", "sc2.SC2Replay": "sc2replay/5.0.SC2Replay",
 	} {
-		data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", filepath.FromSlash(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := decodertest.Sample(t, filepath.FromSlash(path))
 		commandtest.WriteFile(t, filepath.Join(dir, name), data)
 		files = append(files, name)
 	}

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
 	"github.com/replayd/replayd/replay/source"
@@ -63,11 +64,7 @@ func TestChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	c := &chaos{t: t, addr: commandtest.FreeAddr(t), web: commandtest.FreeAddr(t), metrics: commandtest.FreeAddr(t), dir: t.TempDir(), sample: sample}
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(tokens, []byte("good name=good\nevil name=evil\nworse name=worse\n"), 0o600); err != nil {

@@ -29,10 +29,7 @@ func TestExportMemory(t *testing.T) {
 	if size == 0 {
 		t.Skip("no EXPORT_BYTES, such as 1073741824")
 	}
-	data, err := os.ReadFile(decodertest.Shared(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Read(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
 	if data, err = demtest.Repeat(data, size); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/internal/testlog"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
@@ -259,10 +260,7 @@ func TestChaosDisk(t *testing.T) {
 // disk. The call must succeed as soon as the disk has room.
 func TestChaosSpoolFull(t *testing.T) {
 	dir := t.TempDir()
-	replay, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := decodertest.Sample(t, "datafile", "sample.map")
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(replay); err != nil {

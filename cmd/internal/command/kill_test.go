@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
 	"github.com/replayd/replayd/replay/source"
@@ -60,11 +61,7 @@ func killOften(t *testing.T, program string, n int) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "live.teehistorian")
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	addr := commandtest.FreeAddr(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(n)*time.Second)
 	defer cancel()

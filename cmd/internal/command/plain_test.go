@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/decoders/decodertest"
 )
 
 // TestKillPlain kills the daemon while two clients follow a replay over plain HTTP. One is the shell loop of docs/http.md,
@@ -34,11 +35,7 @@ func TestKillPlain(t *testing.T) {
 	program := build(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "game.teehistorian")
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	addr, web := commandtest.FreeAddr(t), commandtest.FreeAddr(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(n)*2*time.Second)
 	defer cancel()

@@ -126,10 +126,7 @@ func TestRecorded(t *testing.T) {
 	if updates != 28018 || faults != 0 {
 		t.Errorf("%d updates of entities, %d faults", updates, faults)
 	}
-	reference, err := os.ReadFile(decodertest.Shared(t, "reference", "broadcast_deadlock_2025-02_events.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reference := decodertest.Read(t, "reference", "broadcast_deadlock_2025-02_events.txt")
 	var want []string
 	for line := range strings.Lines(string(reference)) {
 		want = append(want, strings.TrimSpace(regexp.MustCompile(`^\s*\d+ `).ReplaceAllString(line, "")))

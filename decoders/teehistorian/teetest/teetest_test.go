@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 )
@@ -29,11 +28,7 @@ func decode(recording []byte) (events, warnings, damages int, end error) {
 
 // Test checks that a repeated sample is sound, and that a damaged one has two damages with events behind them.
 func Test(t *testing.T) {
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	long := teetest.Repeat(sample, 60_000)
 	all, warnings, damages, err := decode(long)
 	if len(long) < 60_000 || warnings+damages != 0 || !errors.Is(err, io.EOF) {

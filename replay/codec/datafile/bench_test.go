@@ -3,7 +3,6 @@ package datafile_test
 import (
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/decodertest"
@@ -14,10 +13,7 @@ import (
 func BenchmarkFill(b *testing.B) {
 	for _, name := range []string{"Tutorial_7194d2.map", "dm1.map"} {
 		b.Run(name, func(b *testing.B) {
-			data, err := os.ReadFile(decodertest.Shared(b, "corpus", "datafile", "ddnet_ddnet", name))
-			if err != nil {
-				b.Fatal(err)
-			}
+			data := decodertest.Read(b, "corpus", "datafile", "ddnet_ddnet", name)
 			r := open(b, data, codec.Options{})
 			batch := codec.Batch{MaxEvents: 512, MaxBytes: 256 << 10}
 			wire, events := 0, 0

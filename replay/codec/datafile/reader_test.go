@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,20 +29,14 @@ import (
 func maps(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Helper()
 	t.Run("sample", func(t *testing.T) {
-		data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := decodertest.Sample(t, "datafile", "sample.map")
 		f(t, data)
 	})
 	for _, name := range []string{
 		"ddnet_ddnet/coverage.map", "ddnet_ddnet/dm1.map", "DDNetPP_DDNetPP/ctf1_old.map", "jxsl13_twmap/Castle_Echos.map",
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(decodertest.Shared(t, "corpus", "datafile", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := decodertest.Read(t, "corpus", "datafile", name)
 			f(t, data)
 		})
 	}
@@ -94,10 +86,7 @@ func TestResume(t *testing.T) {
 // TestDamage damages the first text of our own map, and an image. Everything else must be described and delivered before the
 // error, for any start.
 func TestDamage(t *testing.T) {
-	whole, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := decodertest.Sample(t, "datafile", "sample.map")
 	f, err := datafile.Open(bytes.NewReader(whole), int64(len(whole)), datafile.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
@@ -204,10 +193,7 @@ func TestFilter(t *testing.T) {
 }
 
 func TestFilterSparesData(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "datafile", "sample.map")
 	data[len(data)-1] ^= 1 // the checksum of a blob that goes out raw
 	f, err := filter.Compile(&encoder.Codec.Filters, nil, []*replaydv1.EventFilter{{Kinds: []string{"raw_data"}}})
 	if err != nil {
@@ -218,10 +204,7 @@ func TestFilterSparesData(t *testing.T) {
 
 // TestDescribe describes our own map.
 func TestDescribe(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "datafile", "sample.map")
 	var described, header replaydv1.Replay
 	if err := encoder.Codec.Describe(context.Background(), codectest.Input(data), &described); err != nil {
 		t.Fatal(err)
@@ -271,10 +254,7 @@ func TestDescribe(t *testing.T) {
 
 // TestNoAllocations decodes and encodes a map again and again.
 func TestNoAllocations(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "datafile", "sample.map"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "datafile", "sample.map")
 	r := open(t, data, codec.Options{})
 	b := codec.Batch{MaxEvents: 1 << 20, MaxBytes: 1 << 20}
 	run := func() {

@@ -55,10 +55,7 @@ func rest(tb testing.TB, data []byte, o codec.Options) (events []string, sought 
 // repeated is a demo of at least so many bytes, made of a real one.
 func repeated(tb testing.TB, size int) []byte {
 	tb.Helper()
-	short, err := os.ReadFile(decodertest.Shared(tb, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	short := decodertest.Read(tb, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
 	long, err := demtest.Repeat(short, size)
 	if err != nil {
 		tb.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -34,10 +33,7 @@ func files(t *testing.T, f func(t *testing.T, data []byte)) {
 	t.Run("sample", func(t *testing.T) { f(t, demtest.Sample()) })
 	for _, name := range []string{"demofile-net/14160.dem", "demofile-net/deadlock_hltv_10423.dem", "haste/auto-20240102-2233-start-____.dem"} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(decodertest.Shared(t, "corpus", "dem", filepath.FromSlash(name)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := decodertest.Read(t, "corpus", "dem", filepath.FromSlash(name))
 			f(t, data)
 		})
 	}
@@ -427,10 +423,7 @@ func (f *front) Read(p []byte) (int, error) {
 
 // TestFillDoesNotAllocate checks that events need no allocation once a reader knows the fields and its batch has grown.
 func TestFillDoesNotAllocate(t *testing.T) {
-	data, err := os.ReadFile(decodertest.Shared(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Read(t, "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
 	long, err := demtest.Repeat(data, 3<<20)
 	if err != nil {
 		t.Fatal(err)

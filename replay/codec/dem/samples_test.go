@@ -1,8 +1,6 @@
 package dem_test
 
 import (
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/replayd/replayd/clients/go/dem"
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -27,10 +26,7 @@ func sampleFile(t *testing.T, name string) []byte {
 	if game, ok := strings.CutPrefix(name, "players of "); ok {
 		return demtest.Players(game)
 	}
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "dem", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "dem", name)
 	return data
 }
 

@@ -28,10 +28,7 @@ import (
 
 func sample(tb testing.TB, name string) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "sc2replay", name+".SC2Replay"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := decodertest.Sample(tb, "sc2replay", name+".SC2Replay")
 	return data
 }
 
@@ -45,10 +42,7 @@ func replays(t *testing.T, f func(t *testing.T, data []byte)) {
 		"1.1.0.16561/1v1_Lost Temple_1893.SC2Replay", "4.0.0.59587/1.SC2Replay", "5.0.16.97563/spawningtool__patch_5_0_16b.SC2Replay",
 	} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(decodertest.Shared(t, "corpus", "sc2replay", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := decodertest.Read(t, "corpus", "sc2replay", name)
 			f(t, data)
 		})
 	}

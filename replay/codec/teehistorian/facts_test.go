@@ -3,8 +3,6 @@ package teehistorian_test
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	decoder "github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
@@ -83,11 +82,7 @@ var factKinds = []string{
 // factGames returns a recording, and the same with damage. Both have sessions, changes of teams and statistics of inputs.
 func factGames(t *testing.T, size int) map[string][]byte {
 	t.Helper()
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	long := teetest.Repeat(sample, size)
 	return map[string][]byte{"whole": long, "damaged": teetest.Damage(long)}
 }

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	decoder "github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -40,11 +39,7 @@ func fill(t *testing.T, r codec.Reader, b *codec.Batch) {
 // TestZerosBeforeData follows a recording whose file system shows zeros before the data: each time it has grown, its last bytes are
 // zeros, which the data replaces later. The events are those of the recording, and none is sent early.
 func TestZerosBeforeData(t *testing.T) {
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	whole := teetest.Repeat(sample, 40_000)
 	want, _, _ := codectest.Read(t, codectest.Open(t, teehistorian.Codec, whole, codec.Options{}), 512)
 	ends := recordEnds(t, whole)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
@@ -142,11 +143,7 @@ func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 
 // TestManyYields: one call passes over about as many events as it may decode.
 func TestManyYields(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished",
-		"4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	long := teetest.Repeat(data, 2<<20)
 	f, err := filter.Compile(&Codec.Filters, []*replaydv1.EventFilter{{Kinds: []string{"finish"}}}, nil)
 	if err != nil {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -155,10 +153,7 @@ func TestReportOfDamage(t *testing.T) {
 
 func sampleOf(tb testing.TB) []byte {
 	tb.Helper()
-	sample, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	sample := decodertest.Sample(tb, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
 	return sample
 }
 
