@@ -2,12 +2,19 @@ package service
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/service/fault"
 )
 
 // body is the body of a request by the web. Nothing of it is read before openBody, which is called once the gate has admitted the
@@ -65,13 +72,30 @@ func (b *body) end() {
 
 // endBodies returns a handler for a gRPC server: next. When a call ends, gRPC closes its body, and then waits for a running Read,
 // which may wait for the client. So each body is ended before it is closed.
+//
+// gRPC has one status for all bodies that are too long, RESOURCE_EXHAUSTED, and sends it by itself. If the body was refused for good, the
+// handler replaces it.
 func endBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if b, ok := r.Context().Value(bodyKey{}).(*body); ok {
-			r = r.WithContext(r.Context())
-			r.Body = ended{r.Body, b}
+		b, ok := r.Context().Value(bodyKey{}).(*body)
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
 		}
+		body := &ended{ReadCloser: r.Body, of: b}
+		r = r.WithContext(r.Context())
+		r.Body = body
 		next.ServeHTTP(w, r)
+		if trailers := w.Header(); body.refused != nil && trailers.Get("Grpc-Status") == strconv.Itoa(int(codes.ResourceExhausted)) {
+			s := body.refused.GRPCStatus()
+			details, err := proto.Marshal(s.Proto())
+			if err != nil {
+				return
+			}
+			trailers.Set("Grpc-Status", strconv.Itoa(int(s.Code())))
+			trailers.Set("Grpc-Message", s.Message()) // it is ASCII without %
+			trailers.Set("Grpc-Status-Details-Bin", base64.RawStdEncoding.EncodeToString(details))
+		}
 	})
 }
 
@@ -79,11 +103,19 @@ func endBodies(next http.Handler) http.Handler {
 type ended struct {
 	io.ReadCloser
 
-	of *body
+	of      *body
+	refused *fault.Error // of the last Read; gRPC reads no more when a call has ended
+}
+
+// Read implements io.Reader.
+func (e *ended) Read(p []byte) (int, error) {
+	n, err := e.ReadCloser.Read(p)
+	e.refused, _ = errors.AsType[*fault.Error](err)
+	return n, err
 }
 
 // Close implements io.Closer.
-func (e ended) Close() error {
+func (e *ended) Close() error {
 	e.of.end()
 	return e.ReadCloser.Close()
 }

@@ -21,9 +21,12 @@ import (
 	"github.com/rs/cors"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/h2guard"
 	plainhttp "github.com/replayd/replayd/service/plain"
 )
@@ -99,8 +102,8 @@ const maxWebBytes = 4 << 20
 const prefixBytes = 5
 
 var (
-	errMessageTooLong = fmt.Errorf("a message has more than %d bytes", maxMessageBytes)
-	errTooMuch        = fmt.Errorf("here a call may send %d bytes; send larger uploads to the address for gRPC", maxWebBytes)
+	errMessageTooLong = tooLarge("a message has more than %d bytes", maxMessageBytes)
+	errTooMuch        = tooLarge("here a call may send %d bytes; send larger uploads to the address for gRPC", maxWebBytes)
 	errNoJSON         = errors.New("no bytes are no JSON; {} is the empty message")
 )
 
@@ -254,10 +257,17 @@ func (e *envelopes) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// tooLarge returns the error of an upload that no later try makes smaller.
+func tooLarge(format string, args ...any) error {
+	return &fault.Error{
+		Code: codes.FailedPrecondition, Reason: replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, Message: fmt.Sprintf(format, args...),
+	}
+}
+
 // refusal returns an error for reading a body that gRPC reports as RESOURCE_EXHAUSTED. gRPC treats every other read error as a
 // lost connection, and clients retry after that.
 func refusal(cause error) error {
-	return http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm, Cause: cause}
+	return errors.Join(cause, http2.StreamError{Code: http2.ErrCodeEnhanceYourCalm, Cause: cause})
 }
 
 // jsonCodec reports invalid JSON as INVALID_ARGUMENT.
@@ -309,7 +319,7 @@ func unpacking(err error) error {
 func (g *gunzip) Read(p []byte) (int, error) {
 	n, err := g.Reader.Read(p)
 	if g.left -= n; g.left < 0 {
-		return 0, connect.NewError(connect.CodeResourceExhausted, errMessageTooLong)
+		return 0, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("a message has more than %d bytes", maxInflatedBytes))
 	}
 	return n, unpacking(err)
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -21,6 +23,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -178,14 +181,32 @@ func TestWebRequests(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// TestWebUpload sends uploads over HTTP/2 to where browsers ask: messages are limited, and what is sent in all.
+// TestWebUpload sends uploads over HTTP/2 to where browsers ask, by each protocol: messages are limited, and what is sent in all.
 func TestWebUpload(t *testing.T) {
-	conn, err := grpc.NewClient(startWeb(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	address := startWeb(t)
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	client := replaydv1.NewReplayServiceClient(conn)
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	defer transport.CloseIdleConnections()
+	doors := map[string]func(ctx context.Context) uploading{"gRPC": func(ctx context.Context) uploading {
+		stream, err := replaydv1.NewReplayServiceClient(conn).DecodeReplay(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stream
+	}}
+	for name, option := range map[string]connect.ClientOption{
+		"Connect": connect.WithClientOptions(), "Connect with JSON": connect.WithProtoJSON(), "gRPC-Web": connect.WithGRPCWeb(),
+	} {
+		client := connect.NewClient[replaydv1.DecodeReplayRequest, replaydv1.StreamEventsResponse](
+			&http.Client{Transport: transport}, "http://"+address+replaydv1.ReplayService_DecodeReplay_FullMethodName, option)
+		doors[name] = func(ctx context.Context) uploading { return connected{client.CallBidiStream(ctx)} }
+	}
 	replay := read(t, find(t, samples("teehistorian", "finished"), ".teehistorian")[0])
 	long := func(ticks int) []byte { // the replay, and then so many ticks in which nothing happens
 		return append(append(replay[:len(replay)-1:len(replay)-1], bytes.Repeat([]byte{0x41, 0}, ticks)...), 0x40)
@@ -194,19 +215,54 @@ func TestWebUpload(t *testing.T) {
 		name  string
 		data  []byte
 		piece int
-		want  codes.Code
+		long  bool
 	}{
-		{name: "a replay", data: replay, piece: 1000, want: codes.OK},
-		{name: "3 MiB", data: long(3 << 19), piece: 64 << 10, want: codes.OK},
-		{name: "5 MiB", data: long(5 << 19), piece: 64 << 10, want: codes.ResourceExhausted},
-		{name: "a message that is too long", data: long(3 << 19), piece: 2 << 20, want: codes.ResourceExhausted},
+		{name: "a replay", data: replay, piece: 1000},
+		{name: "2 MiB", data: long(2 << 19), piece: 64 << 10},
+		{name: "5 MiB", data: long(5 << 19), piece: 64 << 10, long: true},
+		{name: "a message that is too long", data: long(3 << 19), piece: 2 << 20, long: true},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := uploadPieces(timeout(t), client, test.data, test.piece); status.Code(got) != test.want {
-				t.Errorf("%v, want %v", got, test.want)
-			}
-		})
+		for door, open := range doors {
+			t.Run(test.name+" by "+door, func(t *testing.T) {
+				got := uploadBy(open(timeout(t)), test.data, test.piece)
+				if !test.long {
+					if got != nil {
+						t.Error(got)
+					}
+				} else if f := explainFailure(t, got); f.code != codes.FailedPrecondition || f.reason != "TOO_LARGE" || f.retry ||
+					strings.Contains(got.Error(), "stream") {
+					t.Errorf("%+v: %v", f, got)
+				}
+			})
+		}
 	}
+}
+
+// uploading is an upload by some protocol.
+type uploading interface {
+	Send(part *replaydv1.DecodeReplayRequest) error
+	CloseSend() error
+	Recv() (*replaydv1.StreamEventsResponse, error)
+}
+
+// connected is an upload by Connect or gRPC-Web, with the errors that gRPC's client has.
+type connected struct {
+	*connect.BidiStreamForClient[replaydv1.DecodeReplayRequest, replaydv1.StreamEventsResponse]
+}
+
+func (c connected) CloseSend() error { return c.CloseRequest() }
+
+func (c connected) Recv() (*replaydv1.StreamEventsResponse, error) {
+	resp, err := c.Receive()
+	failed, ok := errors.AsType[*connect.Error](err)
+	if !ok || errors.Is(err, io.EOF) {
+		return resp, err
+	}
+	s := &spb.Status{Code: int32(failed.Code()), Message: failed.Message()}
+	for _, d := range failed.Details() {
+		s.Details = append(s.Details, &anypb.Any{TypeUrl: "type.googleapis.com/" + d.Type(), Value: d.Bytes()})
+	}
+	return nil, status.ErrorProto(s)
 }
 
 // uploadPieces uploads a replay in messages of a size, and returns the error with which the call ended.
@@ -215,6 +271,11 @@ func uploadPieces(ctx context.Context, client replaydv1.ReplayServiceClient, dat
 	if err != nil {
 		return err
 	}
+	return uploadBy(stream, data, piece)
+}
+
+// uploadBy is uploadPieces by a stream that has begun.
+func uploadBy(stream uploading, data []byte, piece int) error {
 	options := &replaydv1.DecodeReplayRequest_Options{Options: &replaydv1.StreamEventsRequest{
 		Replay: "uploaded", Include: []*replaydv1.EventFilter{{Kinds: []string{"join"}}}, // so few that nobody need read them
 	}}
