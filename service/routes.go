@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/replayd/replayd/page"
+	"github.com/replayd/replayd/service/access"
 	plainhttp "github.com/replayd/replayd/service/plain"
 )
 
@@ -12,6 +13,7 @@ import (
 // Connect and gRPC-Web have content types for which browsers ask before a page of another origin may send them. A POST of plain
 // HTTP has none: allowed says which pages may send one.
 func (d *Daemon) routes(api http.Handler, allowed func(*http.Request) bool) http.Handler {
+	assets := d.server.Gate.Handler(access.Read, page.Assets(d.server.Assets))
 	byHTTP, own := plainhttp.New(d.methods.run, maxWebBytes), http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -21,6 +23,8 @@ func (d *Daemon) routes(api http.Handler, allowed func(*http.Request) bool) http
 				return
 			}
 			byHTTP.ServeHTTP(w, r)
+		case page.IsAsset(r):
+			assets.ServeHTTP(w, r)
 		case page.Has(r):
 			page.ServeHTTP(w, r)
 		default:

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,8 @@ type Config struct {
 	// TemporaryLife is the longest time for which a client's stored replay is kept. Default 1 hour. If it is negative, clients
 	// cannot store replays.
 	TemporaryLife time.Duration
+	// Assets is a directory with images of maps, for the page. Nil is none. See page.Assets.
+	Assets *os.Root
 	// CheckpointBytes limits the memory of checkpoints, which make starts in the middle of large replays fast. Default 64 MiB.
 	CheckpointBytes int
 }

@@ -3,7 +3,7 @@
 import { type Batch, type Entity, EntityState, type Event, type Filter, type Kind, type Replay } from "@replayd/client";
 import { CombatLogType, type CombatLog, type Damage, type GameEvent, type Kill } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
-import { timeText } from "./dom.js";
+import { baseOf, timeText } from "./dom.js";
 import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
 import { bare, draftOf, Drafting, words } from "./draft.js";
 import type { Format, News, Person, Sample, Side, World } from "./format.js";
@@ -465,7 +465,7 @@ const sideNames: Record<Title, [string, string]> = {
   dota: ["Radiant", "Dire"], cs: ["Terrorists", "Counter-Terrorists"], deadlock: ["Amber Hand", "Sapphire Flame"],
 };
 
-export function dem(replay: Replay): Format<DemWorld> {
+export function dem(replay: Replay, signal: AbortSignal): Format<DemWorld> {
   const title = titleOf(replay);
   const ticksPerSecond = replay.ticksPerSecond ?? (title === "dota" ? 30 : 64);
   const kinds = title === "deadlock" ? [...said, ...fights] : said;
@@ -478,7 +478,11 @@ export function dem(replay: Replay): Format<DemWorld> {
     whole: { include: [...entitiesWith(whoFields), { kinds }] },
     charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
     world: (start) => new DemWorld(start, ticksPerSecond),
-    stage: (canvas, game) => new DemStage(canvas, game, title),
+    stage: (canvas, game) => {
+      const stage = new DemStage(canvas, game, title);
+      void stage.load(baseOf(replay.mapName), signal);
+      return stage;
+    },
     people: (world, tick) => [...world.players.values()].filter(({ teams }) => (teams.at(tick) ?? 0) >= 2).map((player): Person => {
       const life = player.lives.at(tick);
       const level = player.levels.at(tick);

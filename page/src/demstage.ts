@@ -19,6 +19,7 @@ export class DemStage extends Minimap<DemWorld> {
   }
 
   protected area(): Area {
+    if (this.overview) return this.overview.area;
     const { given, seen } = this.game.world;
     let area = given ?? (this.title === "dota" ? dotaEdges : undefined);
     if (seen && (!given || this.title === "dota")) {

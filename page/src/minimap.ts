@@ -3,6 +3,7 @@
 import type { World } from "./format.js";
 import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import { Steps, type Place } from "./steps.js";
+import { type Overview, overviewOf } from "./overview.js";
 import { theme } from "./theme.js";
 
 /** A rectangle of the world. y points down. */
@@ -49,7 +50,19 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     return undefined;
   }
 
-  /** Draws the ground within the edges, with grid lines. Leaves the context in world units. */
+  /** The picture of the map, if the daemon has one. */
+  protected overview: Overview | undefined;
+
+  /** Loads the picture of the map. Until then the stage is not whole. */
+  async load(map: string, signal: AbortSignal): Promise<void> {
+    this.whole = false;
+    const found = await overviewOf(map, signal);
+    if (typeof found === "string") this.note = found;
+    else this.overview = found;
+    this.whole = true;
+  }
+
+  /** Draws the ground within the edges, with grid lines or the picture of the map. Leaves the context in world units. */
   protected ground(c: CanvasRenderingContext2D, ratio: number): void {
     const { left, right, top, bottom } = this.area();
     const t = theme();
@@ -58,8 +71,13 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     c.beginPath();
     c.roundRect(left, top, right - left, bottom - top, (right - left) * 0.015);
     c.fill();
-    c.fillStyle = t.groundLine;
     const thin = 1 / this.camera.scale;
+    if (this.overview) {
+      const { picture, area } = this.overview;
+      c.drawImage(picture, area.left, area.top, area.right - area.left, area.bottom - area.top);
+      return;
+    }
+    c.fillStyle = t.groundLine;
     for (let i = 1; i < 8; i++) {
       c.fillRect(left + ((right - left) * i) / 8, top, thin, bottom - top);
       c.fillRect(left, top + ((bottom - top) * i) / 8, right - left, thin);

@@ -111,7 +111,7 @@ export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): voi
     case Format.TEEHISTORIAN:
       return player(app, signal, replay, tees(replay, signal));
     case Format.DEM:
-      return player(app, signal, replay, dem(replay));
+      return player(app, signal, replay, dem(replay, signal));
     case Format.SC2REPLAY:
       return player(app, signal, replay, sc2(replay));
     default:
@@ -170,6 +170,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     label.textContent = "Copied";
     setTimeout(() => (label.textContent = "Link"), 1500);
   } }, icon("link"), h("span", {}, "Link"));
+  const picture = h("p", { class: "doubt", role: "note", hidden: true });
   const pointed = pointing(canvas, scene as Stage);
   const help = h("dialog", { class: "help", "aria-label": "Keys" }, h("h2", {}, "Keys"),
     h("dl", {}, ...keyNames.flatMap(([key, what]) => [h("dt", {}, key), h("dd", {}, what)])),
@@ -195,7 +196,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         h("section", { class: "people" }, heads, players),
         format.charts.length > 0 && charts.element,
         tabs.element, ...listed.map(([, section]) => section),
-        ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)),
+        ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)), picture,
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)))),
       h("footer", { class: "transport" },
         timeline.element,
@@ -378,6 +379,8 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
       fill(play, icon(game.playing ? "pause" : "play"));
       rename(play, game.playing ? "Pause (space)" : "Play (space)");
     }
+    picture.hidden = !scene.note;
+    if (picture.textContent !== scene.note) picture.textContent = scene.note;
     live.hidden = !game.grows;
     live.classList.toggle("on-air", game.live);
     const text = game.live ? `LIVE ${game.delay} ms` : "GO LIVE";

@@ -34,6 +34,8 @@ export abstract class Stage<W extends World = World> {
   followed: number | undefined;
   /** The camera chooses its target itself, until the viewer moves it. */
   automatic = true;
+  /** What is missing of the picture, in one sentence, or nothing. */
+  note = "";
   /** Everything that each tick needs, such as the map, has been loaded. */
   whole = true;
   protected width = 0;

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import { accessible, browser, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
+import { accessible, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
 
 test("from the list to a moment of a game, and back by its link", options, async (t) => {
   const page = await tab(t);
@@ -51,48 +51,6 @@ test("from the list to a moment of a game, and back by its link", options, async
   await accessible(other);
 });
 
-test("players are found, and what was searched for is there again after going back and after a reload", options, async (t) => {
-  const page = await tab(t);
-  await page.goto(daemon.url);
-  await page.waitForSelector(".replays li");
-  await page.type("input[type=search]", "aLiC 5.0");
-  await until(page, () => document.querySelectorAll(".replays li").length === 1);
-  await until(page, () => /Alice \(Terran\) vs Bob \(Zerg\), Alice won/.test(document.querySelector(".replays li").textContent));
-  await accessible(page);
-  await page.$eval(".replays a", (link) => link.click());
-  await shown(page);
-  const again = () => until(page, () => document.querySelector("input[type=search]")?.value === "aLiC 5.0" && document.querySelectorAll(".replays li").length === 1);
-  await page.goBack();
-  await again();
-  await page.reload();
-  await again();
-
-  await page.goto(`${daemon.url}/?q=finished`); // rows say who played and how long
-  await until(page, () => /alice.*Carol.*0:34/s.test(document.querySelector(".replays li")?.textContent));
-  await page.goto(`${daemon.url}/?state=finished&q=teehistorian/`);
-  await until(page, () => /finished\/.*mapchange|mapchange.*finished\//s.test(document.querySelector(".home")?.textContent) && !/killed/.test(document.querySelector(".home").textContent));
-  await page.$eval("input[type=search]", (input) => { input.value = ""; input.dispatchEvent(new Event("input")); });
-  await until(page, () => location.search === "?state=finished");
-  await page.select('select[aria-label="State"]', "");
-  await page.select('select[aria-label="Order"]', "largest");
-  await until(page, () => location.search === "?sort=largest" && document.querySelector(".replays li").textContent.includes("recorded.teehistorian"));
-  const count = await page.$$eval(".replays li, .card", (rows) => rows.length);
-  await says(page, "[role=status]", new RegExp(`^${count}$`));
-  await page.type("input[type=search]", "nobody at all");
-  await says(page, "[role=status]", /Nothing like that is there/);
-  await accessible(page);
-
-  await page.goto(`${daemon.url}/?format=ddnet`);
-  await until(page, () => document.querySelector('.formats [aria-pressed="true"]')?.textContent === "DDNet games");
-  await page.setViewport({ width: 1000, height: 200 });
-  await page.evaluate(() => scrollTo(0, 150));
-  await until(page, () => history.state?.y === 150);
-  await page.$eval(".replays a", (link) => link.click());
-  await shown(page);
-  await page.goBack();
-  await until(page, () => scrollY === 150 && document.querySelector('.formats [aria-pressed="true"]').textContent === "DDNet games");
-});
-
 test("a finished game is found again after the daemon was away", options, async (t) => {
   const own = await start(directory);
   t.after(() => own.stop());
@@ -123,34 +81,6 @@ test("a finished game is found again after the daemon was away", options, async 
   await own.restart();
   await says(page, ".report table", /alice/);
   await says(page, ".inspector", /at tick/);
-});
-
-test("a token that is wrong is told, and one that is right is asked for once", options, async (t) => {
-  const file = join(directory, "..", `${directory.split("/").at(-1)}.tokens`);
-  writeFileSync(file, "the-right-one-of-more-than-16-bytes\n", { mode: 0o600 });
-  t.after(() => rmSync(file));
-  const own = await start(directory, "--token-file", file, "--insecure");
-  t.after(() => own.stop());
-  const context = await browser.createBrowserContext();
-  t.after(() => context.close());
-  const page = await tab(t, { away: true, of: own, context });
-  await page.goto(own.url);
-  const say = async (text) => {
-    await page.waitForSelector("#token");
-    await page.type("#token", text);
-    await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
-  };
-  await say("the wrong one");
-  await says(page, "[role=alert]", /does not accept that token/);
-  await accessible(page);
-  await say("the-right-one-of-more-than-16-bytes");
-  await page.waitForSelector(".replays li");
-
-  const other = await tab(t, { away: true, of: own, context });
-  await other.goto(own.url);
-  await other.waitForSelector(".replays li");
-  await other.evaluate(() => [...document.querySelectorAll("button")].find(({ textContent }) => textContent === "Sign out").click());
-  await Promise.all([other.waitForSelector("#token"), page.waitForSelector("#token")]);
 });
 
 test("a game of which nothing can be seen says why", options, async (t) => {
@@ -202,6 +132,32 @@ test("a tick is always drawn in the same way", options, async (t) => {
     const oneIn = name === "golden" || name === "golden-map" ? 200 : 600;
     samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL(`${name}.png`, import.meta.url)), oneIn);
   }
+});
+
+test("the picture of a map lies under the game, and where there is none the page says so", options, async (t) => {
+  const assets = join(directory, "..", `${directory.split("/").at(-1)}.assets`);
+  mkdirSync(join(assets, "overviews"), { recursive: true });
+  t.after(() => rmSync(assets, { recursive: true }));
+  const png = new PNG({ width: 64, height: 64 });
+  for (let y = 0; y < 64; y++) {
+    for (let x = 0; x < 64; x++) png.data.set([x < 32 ? 200 : 20, y < 32 ? 160 : 20, (x + y) % 16 < 8 ? 40 : 90, 255], (y * 64 + x) * 4);
+  }
+  writeFileSync(join(assets, "overviews/de_sample.png"), PNG.sync.write(png));
+  writeFileSync(join(assets, "overviews/de_sample.txt"), '"pos_x" "-3000"\n"pos_y" "2500"\n"scale" "5"\n');
+  const own = await start(directory, "--assets", assets);
+  t.after(() => own.stop());
+  const page = await tab(t, { width: 900, height: 640, of: own });
+  await page.goto(`${own.url}/replay/samples/cs.dem?tick=500`);
+  await shown(page);
+  await sleep(700);
+  assert.deepEqual(await page.$$eval(".doubt:not([hidden])", (all) => all.map((one) => one.textContent)), []);
+  samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL("golden-radar.png", import.meta.url)), 600);
+  writeFileSync(join(assets, "overviews/de_sample.txt"), '"pos_x" "-3000"');
+  await page.reload();
+  await says(page, ".doubt:not([hidden])", /cannot be shown: de_sample.txt lacks pos_x, pos_y or a scale/);
+  const without = await tab(t);
+  await without.goto(`${daemon.url}/replay/samples/cs.dem?tick=500`);
+  await says(without, ".doubt:not([hidden])", /no picture of the map “de_sample”/);
 });
 
 /** Generated demos and replays, and the texts that must be shown. The link opens them in the middle, which needs the state. */

@@ -36,6 +36,7 @@ type serveCmd struct {
 	Listen         string        `help:"The address to serve gRPC on. Any address but loopback requires TLS or --insecure." default:"127.0.0.1:7171" placeholder:"HOST:PORT"`
 	WebListen      string        `help:"The address to serve browsers on: the page, plain HTTP, Connect and gRPC-Web. none disables it. Default: 127.0.0.1:7170, or none when that port is in use." placeholder:"HOST:PORT"`
 	WebOrigin      []string      `help:"An origin whose pages may call --web-listen, such as https://example.org, or * for all. Repeatable." placeholder:"ORIGIN"`
+	Assets         string        `help:"A directory with images of maps for the page: docs/page.md says which." type:"existingdir" placeholder:"DIR"`
 	MetricsListen  string        `help:"The address to serve Prometheus metrics on, under /metrics. Default: disabled." placeholder:"HOST:PORT"`
 	DebugListen    string        `help:"The address to serve profiles of the process on, under /debug/pprof/. Default: disabled." placeholder:"HOST:PORT"`
 	MaxInflated    int64         `help:"The maximum size of a compressed replay once inflated, in bytes." default:"17179869184"`
@@ -202,6 +203,14 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 		Catalog: cat, Log: log, Gate: gate, Version: Version(), MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, Secrets: hidden, Watcher: watcher,
 		IndexPath: c.Index, SurveyBudget: c.SurveyBudget, Lineages: c.lineages,
+	}
+	if c.Assets != "" {
+		assets, err := os.OpenRoot(c.Assets)
+		if err != nil {
+			return fmt.Errorf("opening --assets: %w", err)
+		}
+		defer func() { _ = assets.Close() }()
+		config.Assets = assets
 	}
 	connections := c.Limits.apply(&config, log, registry)
 	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry, gate.Believes))

@@ -1,0 +1,38 @@
+// Pictures of maps seen from above, as far as the daemon has them.
+
+import { Code, ReplaydError } from "@replayd/client";
+import type { Area } from "./minimap.js";
+import { ask, authorization } from "./net.js";
+
+/** A picture, and which part of the world it shows. */
+export interface Overview {
+  picture: ImageBitmap;
+  area: Area;
+}
+
+/** What the daemon says of the picture of a map. */
+interface Said {
+  image?: string;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+  error?: string;
+}
+
+/** The picture of a map, or why there is none, in one sentence. */
+export async function overviewOf(map: string, signal: AbortSignal): Promise<Overview | string> {
+  const none = `The daemon has no picture of the map “${map}”, so only its edges are drawn.`;
+  const away = (error: unknown) => { throw signal.aborted ? error : new ReplaydError(Code.Unavailable, String(error)); };
+  const get = (path: string) => ask(() => fetch(path, { headers: authorization(), signal }).catch(away), signal);
+  try {
+    const answer = /^[\w-]{1,64}$/.test(map) ? await get(`/assets/overview/${map}`) : undefined;
+    if (answer?.status !== 200) return none;
+    const { image, left, top, width, height, error } = (await answer.json()) as Said;
+    if (!image) return `The picture of the map “${map}” cannot be shown: ${error}.`;
+    const picture = await createImageBitmap(await (await get(image)).blob());
+    return { picture, area: { left, top: -top, right: left + width, bottom: height - top } };
+  } catch (error) {
+    return `The picture of the map “${map}” cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
+  }
+}
