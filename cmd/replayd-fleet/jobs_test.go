@@ -282,7 +282,7 @@ func TestJobsKilled(t *testing.T) {
 	if got, err := os.ReadDir(temp); err != nil || len(got) > 0 {
 		t.Error("left on the disk by a killed worker:", got, err)
 	}
-	if r := records(t, server)[0]; r.State != queue.Failed || r.Reason != "NOT_FOUND" || r.Attempts != 2 {
+	if r := records(t, server)[0]; r.State != queue.Failed || r.Reason != "NOT_FOUND" || r.Attempts < 2 { // more if a lease ends before a busy machine extends it
 		t.Errorf("%+v", r)
 	}
 }

@@ -73,7 +73,7 @@ func TestInterruptedStream(t *testing.T) {
 			ExitLost, "replayd: gone\nreplayd: resume with --cursor c3RhcnQ\n",
 		}, {
 			"refused", stoppingDaemon{responses: list(start, sign), err: status.Error(codes.DataLoss, "damaged")},
-			ExitCorrupt, "replayd: damaged\n",
+			ExitCorrupt, "replayd: any: damaged\n",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
