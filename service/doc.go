@@ -18,6 +18,7 @@
 //	scope/       which replays a caller may see
 //	stream/      one subscription
 //	streamtest/  what a stream promises, for tests
+//	subscription/ many replays as one stream
 //	succession/  which replay comes after another
 //	temporary/   replays that clients have stored
 //	watch/       when files and directories may have changed
@@ -33,6 +34,7 @@
 //	get_replay.go      GetReplay, and the views that it shares with ListReplays
 //	get_report.go      GetReport
 //	watch_replays.go   WatchReplays
+//	subscribe_events.go SubscribeEvents
 //	server.go          Server, its configuration, and the other calls
 //
 // Around the handlers:

@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/subscription"
 )
 
 // drainRetry is the retry delay that clients are given when the server shuts down or its disk is full.
@@ -142,6 +143,8 @@ func fieldOf(err error) string {
 		return "directory"
 	case name:
 		return "replay"
+	case errors.Is(err, subscription.ErrToken):
+		return "token"
 	case errors.Is(err, catalog.ErrToken):
 		return "page_token"
 	}
@@ -199,6 +202,8 @@ var causes = []struct {
 	{errLong, codes.ResourceExhausted, replaydv1.ErrorReason_ERROR_REASON_LIMIT_EXCEEDED, false},
 	{errSilent, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
 	{errStalled, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
+	{subscription.ErrOther, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOKEN_MISMATCH, false},
+	{subscription.ErrFull, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, false},
 	{decoders.ErrUnsupported, codes.Unimplemented, replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION, false},
 	{decoders.ErrLimit, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, false}, // RESOURCE_EXHAUSTED invites retries
 	{decoders.ErrCorrupt, codes.DataLoss, replaydv1.ErrorReason_ERROR_REASON_CORRUPT, false},

@@ -2,11 +2,15 @@ package protoscan
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// The numbers of the fields around the events; see stream.proto.
+// The numbers of the fields around the events; see stream.proto and subscribe.proto.
 const (
 	ResponseCursor protowire.Number = 1 // StreamEventsResponse.cursor
 	ResponseState  protowire.Number = 3 // StreamEventsResponse.state
 	ResponseBatch  protowire.Number = 4 // StreamEventsResponse.batch
+
+	SubscribedReplay   protowire.Number = 1 // SubscribeEventsResponse.replay
+	SubscribedToken    protowire.Number = 2 // SubscribeEventsResponse.token
+	SubscribedStreamed protowire.Number = 3 // SubscribeEventsResponse.streamed
 
 	BatchFirst   protowire.Number = 1 // EventBatch.first_sequence
 	BatchNext    protowire.Number = 2 // EventBatch.next_sequence

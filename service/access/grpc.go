@@ -19,15 +19,16 @@ import (
 // methods maps each method to the powers that it requires. All other methods require all powers. So a new method that is
 // missing here is closed to callers with limited powers.
 var methods = map[string]Power{
-	"/replayd.v1.ReplayService/ListReplays":   Read,
-	"/replayd.v1.ReplayService/GetReplay":     Read,
-	"/replayd.v1.ReplayService/GetReport":     Read,
-	"/replayd.v1.ReplayService/StreamEvents":  Read,
-	"/replayd.v1.ReplayService/WatchReplays":  Read,
-	"/replayd.v1.ReplayService/DecodeReplay":  Upload,
-	"/replayd.v1.ReplayService/CreateReplay":  Upload,
-	"/replayd.v1.ReplayService/DeleteReplay":  Upload,
-	"/replayd.v1.ReplayService/GetServerInfo": 0,
+	"/replayd.v1.ReplayService/ListReplays":     Read,
+	"/replayd.v1.ReplayService/GetReplay":       Read,
+	"/replayd.v1.ReplayService/GetReport":       Read,
+	"/replayd.v1.ReplayService/StreamEvents":    Read,
+	"/replayd.v1.ReplayService/WatchReplays":    Read,
+	"/replayd.v1.ReplayService/SubscribeEvents": Read,
+	"/replayd.v1.ReplayService/DecodeReplay":    Upload,
+	"/replayd.v1.ReplayService/CreateReplay":    Upload,
+	"/replayd.v1.ReplayService/DeleteReplay":    Upload,
+	"/replayd.v1.ReplayService/GetServerInfo":   0,
 
 	"/arrow.flight.protocol.FlightService/ListFlights":   Read,
 	"/arrow.flight.protocol.FlightService/GetFlightInfo": Read,

@@ -11,6 +11,7 @@
 //	survey.go    decodes replays in the background, within a budget
 //	query.go     lists and searches; finds games by cursor, and by the game before
 //	changes.go   changes of files, for any number of watchers
+//	numbers.go   numbers of replays, in the order in which they were met
 //	store.go     the index on disk
 //
 // # Guarantees

@@ -17,6 +17,8 @@ type Entry struct {
 	Identified bool
 	// tried reports whether the beginning was read but has to be read again: see unsettled.
 	tried bool
+	// denied reports whether the system does not let the daemon read the file.
+	denied bool
 	// checked is when the check began from which the entry was made, in nanoseconds. It is set below roots that are listed.
 	checked int64
 	// Facts come from the header. They are empty if it could not be read.

@@ -9,6 +9,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/service/catalog"
 )
 
 // maxUnpacked is the largest size on disk, in bytes, of a compressed file that is unpacked to read its header when the format
@@ -23,6 +24,13 @@ func (x *Index) identify(ctx context.Context, e *Entry) *Entry {
 	}
 	known := *e
 	if err := x.describe(ctx, &known); err != nil {
+		if errors.Is(err, catalog.ErrDenied) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			unread := *e
+			unread.denied = true
+			x.put(e, &unread)
+		}
 		return nil
 	}
 	known.Identified = !x.unsettled(&known)

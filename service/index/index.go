@@ -70,6 +70,7 @@ type Index struct {
 	byMapSize  map[string][]string // names of maps by their size: see mapSize
 	names      map[string]string   // repeated texts, each kept once
 	changes    changes
+	numbers    numbers
 	interests  map[string]map[*Interest]struct{}
 
 	stored *bbolt.DB // nil without Path
@@ -128,7 +129,7 @@ func Open(c Config) (*Index, error) {
 		Config: c, dirs: map[string]*directory{}, byID: map[place]*Entry{}, byReplay: map[string][]string{},
 		bySucceeds: map[string][]string{}, byMapSize: map[string][]string{}, names: map[string]string{}, roots: map[string]*rootState{},
 		interests: map[string]map[*Interest]struct{}{},
-		dirty:     map[string]bool{}, facts: map[string]*Entry{},
+		dirty:     map[string]bool{}, facts: map[string]*Entry{}, numbers: newNumbers(),
 	}
 	if x.Depth <= 0 {
 		x.Depth = maxDepth
@@ -161,6 +162,7 @@ func Open(c Config) (*Index, error) {
 	x.wg.Go(x.settle)
 	if x.stored != nil {
 		x.wg.Go(x.storing)
+		x.wg.Go(x.numbering)
 	}
 	return x, nil
 }
@@ -253,6 +255,9 @@ func (x *Index) relate(old, e *Entry) {
 	if e != nil && (old == nil || old.Identity != e.Identity || old.Previous != e.Previous) {
 		add(x.byReplay, e.Identity, e.Name)
 		add(x.bySucceeds, e.Previous, e.Name)
+	}
+	if e != nil && (old == nil || old.Identity != e.Identity) {
+		x.number(e)
 	}
 	if was, is := mapSize(old), mapSize(e); was != is {
 		if was != "" {

@@ -65,6 +65,9 @@ func (x *Index) load() (err error) {
 				return err
 			}
 		}
+		if err := x.numbers.load(tx, same); err != nil {
+			return err
+		}
 		return b.ForEach(func(name, value []byte) error {
 			if e := parse(string(name), value); e != nil && (e.Format == decoders.Unknown || x.Codec(e.Format) != nil) {
 				if !same {

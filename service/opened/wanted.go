@@ -37,10 +37,25 @@ func wantedOf(file *source.File, q *request, secrets codec.Secrets, whole bool) 
 	if err != nil {
 		return nil, err
 	}
+	return ofCodec(c, info, q, secrets, whole)
+}
+
+// Check returns the error that a request for any replay of a format gets, whatever is in it, or nil.
+func Check(req *replaydv1.StreamEventsRequest, c *codec.Codec) error {
+	q, err := requestOf(req)
+	if err != nil {
+		return err
+	}
+	_, err = ofCodec(c, source.Info{Format: c.Format}, q, codec.Secrets{}, false)
+	return err
+}
+
+// ofCodec returns the selection of a request for a replay of a format.
+func ofCodec(c *codec.Codec, info source.Info, q *request, secrets codec.Secrets, whole bool) (w *wanted, err error) {
 	if q.req.GetResolvePlayers() && !c.ResolvesPlayers {
 		return nil, fault.BadRequest("resolve_players", fmt.Sprintf("events of format %v cannot be resolved: GetReplay has its players", info.Format))
 	}
-	w := &wanted{info: info, codec: c, options: codec.Options{Secrets: secrets, ResolvePlayers: q.req.GetResolvePlayers()}}
+	w = &wanted{info: info, codec: c, options: codec.Options{Secrets: secrets, ResolvePlayers: q.req.GetResolvePlayers()}}
 	if q.State || q.Start.Cursor != nil && q.Start.Cursor.State {
 		w.options.Filter, w.options.StateFilter, err = filter.CompileWithState(&c.Filters, q.req.GetInclude(), q.req.GetExclude())
 	} else {

@@ -70,6 +70,9 @@ const (
 	// FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
 	// file has to be another, or the operator has to allow more.
 	ErrorReason_ERROR_REASON_TOO_LARGE ErrorReason = 18
+	// FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
+	// anew: replays that were sent are sent again.
+	ErrorReason_ERROR_REASON_TOKEN_MISMATCH ErrorReason = 19
 )
 
 // Enum value maps for ErrorReason.
@@ -94,6 +97,7 @@ var (
 		16: "ERROR_REASON_NOT_IMPLEMENTED",
 		17: "ERROR_REASON_FACTS_VERSION",
 		18: "ERROR_REASON_TOO_LARGE",
+		19: "ERROR_REASON_TOKEN_MISMATCH",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -115,6 +119,7 @@ var (
 		"ERROR_REASON_NOT_IMPLEMENTED":     16,
 		"ERROR_REASON_FACTS_VERSION":       17,
 		"ERROR_REASON_TOO_LARGE":           18,
+		"ERROR_REASON_TOKEN_MISMATCH":      19,
 	}
 )
 
@@ -199,7 +204,7 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"replayd.v1\"$\n" +
 	"\n" +
 	"ResumeInfo\x12\x16\n" +
-	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xd6\x04\n" +
+	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xf7\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n" +
@@ -220,7 +225,8 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"\x15ERROR_REASON_TOO_SLOW\x10\x0f\x12 \n" +
 	"\x1cERROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1e\n" +
 	"\x1aERROR_REASON_FACTS_VERSION\x10\x11\x12\x1a\n" +
-	"\x16ERROR_REASON_TOO_LARGE\x10\x12BV\n" +
+	"\x16ERROR_REASON_TOO_LARGE\x10\x12\x12\x1f\n" +
+	"\x1bERROR_REASON_TOKEN_MISMATCH\x10\x13BV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 

@@ -28,12 +28,13 @@ var File_replayd_v1_service_proto protoreflect.FileDescriptor
 const file_replayd_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"\x18replayd/v1/service.proto\x12\n" +
-	"replayd.v1\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x17replayd/v1/stream.proto\x1a\x16replayd/v1/watch.proto2\x9a\x06\n" +
+	"replayd.v1\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\xfd\x06\n" +
 	"\rReplayService\x12S\n" +
 	"\vListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\tGetReport\x12\x1c.replayd.v1.GetReportRequest\x1a\x1d.replayd.v1.GetReportResponse\"\x03\x90\x02\x01\x12X\n" +
-	"\fStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x010\x01\x12Z\n" +
+	"\fStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x010\x01\x12a\n" +
+	"\x0fSubscribeEvents\x12\".replayd.v1.SubscribeEventsRequest\x1a#.replayd.v1.SubscribeEventsResponse\"\x03\x90\x02\x010\x01\x12Z\n" +
 	"\fDecodeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01(\x010\x01\x12S\n" +
 	"\fCreateReplay\x12\x1f.replayd.v1.CreateReplayRequest\x1a .replayd.v1.CreateReplayResponse(\x01\x12V\n" +
 	"\fDeleteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12X\n" +
@@ -43,45 +44,49 @@ const file_replayd_v1_service_proto_rawDesc = "" +
 	"Replayd.V1b\x06proto3"
 
 var file_replayd_v1_service_proto_goTypes = []any{
-	(*ListReplaysRequest)(nil),    // 0: replayd.v1.ListReplaysRequest
-	(*GetReplayRequest)(nil),      // 1: replayd.v1.GetReplayRequest
-	(*GetReportRequest)(nil),      // 2: replayd.v1.GetReportRequest
-	(*StreamEventsRequest)(nil),   // 3: replayd.v1.StreamEventsRequest
-	(*DecodeReplayRequest)(nil),   // 4: replayd.v1.DecodeReplayRequest
-	(*CreateReplayRequest)(nil),   // 5: replayd.v1.CreateReplayRequest
-	(*DeleteReplayRequest)(nil),   // 6: replayd.v1.DeleteReplayRequest
-	(*WatchReplaysRequest)(nil),   // 7: replayd.v1.WatchReplaysRequest
-	(*GetServerInfoRequest)(nil),  // 8: replayd.v1.GetServerInfoRequest
-	(*ListReplaysResponse)(nil),   // 9: replayd.v1.ListReplaysResponse
-	(*GetReplayResponse)(nil),     // 10: replayd.v1.GetReplayResponse
-	(*GetReportResponse)(nil),     // 11: replayd.v1.GetReportResponse
-	(*StreamEventsResponse)(nil),  // 12: replayd.v1.StreamEventsResponse
-	(*CreateReplayResponse)(nil),  // 13: replayd.v1.CreateReplayResponse
-	(*DeleteReplayResponse)(nil),  // 14: replayd.v1.DeleteReplayResponse
-	(*WatchReplaysResponse)(nil),  // 15: replayd.v1.WatchReplaysResponse
-	(*GetServerInfoResponse)(nil), // 16: replayd.v1.GetServerInfoResponse
+	(*ListReplaysRequest)(nil),      // 0: replayd.v1.ListReplaysRequest
+	(*GetReplayRequest)(nil),        // 1: replayd.v1.GetReplayRequest
+	(*GetReportRequest)(nil),        // 2: replayd.v1.GetReportRequest
+	(*StreamEventsRequest)(nil),     // 3: replayd.v1.StreamEventsRequest
+	(*SubscribeEventsRequest)(nil),  // 4: replayd.v1.SubscribeEventsRequest
+	(*DecodeReplayRequest)(nil),     // 5: replayd.v1.DecodeReplayRequest
+	(*CreateReplayRequest)(nil),     // 6: replayd.v1.CreateReplayRequest
+	(*DeleteReplayRequest)(nil),     // 7: replayd.v1.DeleteReplayRequest
+	(*WatchReplaysRequest)(nil),     // 8: replayd.v1.WatchReplaysRequest
+	(*GetServerInfoRequest)(nil),    // 9: replayd.v1.GetServerInfoRequest
+	(*ListReplaysResponse)(nil),     // 10: replayd.v1.ListReplaysResponse
+	(*GetReplayResponse)(nil),       // 11: replayd.v1.GetReplayResponse
+	(*GetReportResponse)(nil),       // 12: replayd.v1.GetReportResponse
+	(*StreamEventsResponse)(nil),    // 13: replayd.v1.StreamEventsResponse
+	(*SubscribeEventsResponse)(nil), // 14: replayd.v1.SubscribeEventsResponse
+	(*CreateReplayResponse)(nil),    // 15: replayd.v1.CreateReplayResponse
+	(*DeleteReplayResponse)(nil),    // 16: replayd.v1.DeleteReplayResponse
+	(*WatchReplaysResponse)(nil),    // 17: replayd.v1.WatchReplaysResponse
+	(*GetServerInfoResponse)(nil),   // 18: replayd.v1.GetServerInfoResponse
 }
 var file_replayd_v1_service_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.ReplayService.ListReplays:input_type -> replayd.v1.ListReplaysRequest
 	1,  // 1: replayd.v1.ReplayService.GetReplay:input_type -> replayd.v1.GetReplayRequest
 	2,  // 2: replayd.v1.ReplayService.GetReport:input_type -> replayd.v1.GetReportRequest
 	3,  // 3: replayd.v1.ReplayService.StreamEvents:input_type -> replayd.v1.StreamEventsRequest
-	4,  // 4: replayd.v1.ReplayService.DecodeReplay:input_type -> replayd.v1.DecodeReplayRequest
-	5,  // 5: replayd.v1.ReplayService.CreateReplay:input_type -> replayd.v1.CreateReplayRequest
-	6,  // 6: replayd.v1.ReplayService.DeleteReplay:input_type -> replayd.v1.DeleteReplayRequest
-	7,  // 7: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
-	8,  // 8: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
-	9,  // 9: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
-	10, // 10: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
-	11, // 11: replayd.v1.ReplayService.GetReport:output_type -> replayd.v1.GetReportResponse
-	12, // 12: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
-	12, // 13: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
-	13, // 14: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
-	14, // 15: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
-	15, // 16: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
-	16, // 17: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
-	9,  // [9:18] is the sub-list for method output_type
-	0,  // [0:9] is the sub-list for method input_type
+	4,  // 4: replayd.v1.ReplayService.SubscribeEvents:input_type -> replayd.v1.SubscribeEventsRequest
+	5,  // 5: replayd.v1.ReplayService.DecodeReplay:input_type -> replayd.v1.DecodeReplayRequest
+	6,  // 6: replayd.v1.ReplayService.CreateReplay:input_type -> replayd.v1.CreateReplayRequest
+	7,  // 7: replayd.v1.ReplayService.DeleteReplay:input_type -> replayd.v1.DeleteReplayRequest
+	8,  // 8: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
+	9,  // 9: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
+	10, // 10: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
+	11, // 11: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
+	12, // 12: replayd.v1.ReplayService.GetReport:output_type -> replayd.v1.GetReportResponse
+	13, // 13: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
+	14, // 14: replayd.v1.ReplayService.SubscribeEvents:output_type -> replayd.v1.SubscribeEventsResponse
+	13, // 15: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
+	15, // 16: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
+	16, // 17: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
+	17, // 18: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
+	18, // 19: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
+	10, // [10:20] is the sub-list for method output_type
+	0,  // [0:10] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -96,6 +101,7 @@ func file_replayd_v1_service_proto_init() {
 	file_replayd_v1_replay_proto_init()
 	file_replayd_v1_report_proto_init()
 	file_replayd_v1_stream_proto_init()
+	file_replayd_v1_subscribe_proto_init()
 	file_replayd_v1_watch_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -22,15 +22,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ReplayService_ListReplays_FullMethodName   = "/replayd.v1.ReplayService/ListReplays"
-	ReplayService_GetReplay_FullMethodName     = "/replayd.v1.ReplayService/GetReplay"
-	ReplayService_GetReport_FullMethodName     = "/replayd.v1.ReplayService/GetReport"
-	ReplayService_StreamEvents_FullMethodName  = "/replayd.v1.ReplayService/StreamEvents"
-	ReplayService_DecodeReplay_FullMethodName  = "/replayd.v1.ReplayService/DecodeReplay"
-	ReplayService_CreateReplay_FullMethodName  = "/replayd.v1.ReplayService/CreateReplay"
-	ReplayService_DeleteReplay_FullMethodName  = "/replayd.v1.ReplayService/DeleteReplay"
-	ReplayService_WatchReplays_FullMethodName  = "/replayd.v1.ReplayService/WatchReplays"
-	ReplayService_GetServerInfo_FullMethodName = "/replayd.v1.ReplayService/GetServerInfo"
+	ReplayService_ListReplays_FullMethodName     = "/replayd.v1.ReplayService/ListReplays"
+	ReplayService_GetReplay_FullMethodName       = "/replayd.v1.ReplayService/GetReplay"
+	ReplayService_GetReport_FullMethodName       = "/replayd.v1.ReplayService/GetReport"
+	ReplayService_StreamEvents_FullMethodName    = "/replayd.v1.ReplayService/StreamEvents"
+	ReplayService_SubscribeEvents_FullMethodName = "/replayd.v1.ReplayService/SubscribeEvents"
+	ReplayService_DecodeReplay_FullMethodName    = "/replayd.v1.ReplayService/DecodeReplay"
+	ReplayService_CreateReplay_FullMethodName    = "/replayd.v1.ReplayService/CreateReplay"
+	ReplayService_DeleteReplay_FullMethodName    = "/replayd.v1.ReplayService/DeleteReplay"
+	ReplayService_WatchReplays_FullMethodName    = "/replayd.v1.ReplayService/WatchReplays"
+	ReplayService_GetServerInfo_FullMethodName   = "/replayd.v1.ReplayService/GetServerInfo"
 )
 
 // ReplayServiceClient is the client API for ReplayService service.
@@ -55,6 +56,11 @@ type ReplayServiceClient interface {
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	StreamEvents(ctx context.Context, in *StreamEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamEventsResponse], error)
+	// SubscribeEvents streams the events of all replays that meet some conditions: of those that are over one after another, in the order
+	// in which the server met them, of live games as they are played, and of replays to come. Each event is sent once, whatever name a
+	// replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
+	// its index (--index); the token of a lost index is refused. The stream has no end.
+	SubscribeEvents(ctx context.Context, in *SubscribeEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeEventsResponse], error)
 	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
 	// other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
 	// file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
@@ -137,9 +143,28 @@ func (c *replayServiceClient) StreamEvents(ctx context.Context, in *StreamEvents
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_StreamEventsClient = grpc.ServerStreamingClient[StreamEventsResponse]
 
+func (c *replayServiceClient) SubscribeEvents(ctx context.Context, in *SubscribeEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeEventsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[1], ReplayService_SubscribeEvents_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SubscribeEventsRequest, SubscribeEventsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReplayService_SubscribeEventsClient = grpc.ServerStreamingClient[SubscribeEventsResponse]
+
 func (c *replayServiceClient) DecodeReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DecodeReplayRequest, StreamEventsResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[1], ReplayService_DecodeReplay_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[2], ReplayService_DecodeReplay_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +177,7 @@ type ReplayService_DecodeReplayClient = grpc.BidiStreamingClient[DecodeReplayReq
 
 func (c *replayServiceClient) CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[2], ReplayService_CreateReplay_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[3], ReplayService_CreateReplay_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +200,7 @@ func (c *replayServiceClient) DeleteReplay(ctx context.Context, in *DeleteReplay
 
 func (c *replayServiceClient) WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[3], ReplayService_WatchReplays_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[4], ReplayService_WatchReplays_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +249,11 @@ type ReplayServiceServer interface {
 	//
 	// buf:lint:ignore RPC_REQUEST_RESPONSE_UNIQUE
 	StreamEvents(*StreamEventsRequest, grpc.ServerStreamingServer[StreamEventsResponse]) error
+	// SubscribeEvents streams the events of all replays that meet some conditions: of those that are over one after another, in the order
+	// in which the server met them, of live games as they are played, and of replays to come. Each event is sent once, whatever name a
+	// replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
+	// its index (--index); the token of a lost index is refused. The stream has no end.
+	SubscribeEvents(*SubscribeEventsRequest, grpc.ServerStreamingServer[SubscribeEventsResponse]) error
 	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
 	// other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
 	// file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
@@ -268,6 +298,9 @@ func (UnimplementedReplayServiceServer) GetReport(context.Context, *GetReportReq
 }
 func (UnimplementedReplayServiceServer) StreamEvents(*StreamEventsRequest, grpc.ServerStreamingServer[StreamEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method StreamEvents not implemented")
+}
+func (UnimplementedReplayServiceServer) SubscribeEvents(*SubscribeEventsRequest, grpc.ServerStreamingServer[SubscribeEventsResponse]) error {
+	return status.Error(codes.Unimplemented, "method SubscribeEvents not implemented")
 }
 func (UnimplementedReplayServiceServer) DecodeReplay(grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method DecodeReplay not implemented")
@@ -370,6 +403,17 @@ func _ReplayService_StreamEvents_Handler(srv interface{}, stream grpc.ServerStre
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_StreamEventsServer = grpc.ServerStreamingServer[StreamEventsResponse]
 
+func _ReplayService_SubscribeEvents_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SubscribeEventsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ReplayServiceServer).SubscribeEvents(m, &grpc.GenericServerStream[SubscribeEventsRequest, SubscribeEventsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReplayService_SubscribeEventsServer = grpc.ServerStreamingServer[SubscribeEventsResponse]
+
 func _ReplayService_DecodeReplay_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(ReplayServiceServer).DecodeReplay(&grpc.GenericServerStream[DecodeReplayRequest, StreamEventsResponse]{ServerStream: stream})
 }
@@ -463,6 +507,11 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "StreamEvents",
 			Handler:       _ReplayService_StreamEvents_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "SubscribeEvents",
+			Handler:       _ReplayService_SubscribeEvents_Handler,
 			ServerStreams: true,
 		},
 		{

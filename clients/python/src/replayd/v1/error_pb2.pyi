@@ -71,6 +71,10 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
     file has to be another, or the operator has to allow more.
     """
+    ERROR_REASON_TOKEN_MISMATCH: _ErrorReason.ValueType  # 19
+    """FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
+    anew: replays that were sent are sent again.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
@@ -124,6 +128,10 @@ metadata has the "facts_version" of the cursor. See StreamStart.facts_version.
 ERROR_REASON_TOO_LARGE: ErrorReason.ValueType  # 18
 """FAILED_PRECONDITION: the replay needs more bytes, memory or work than this server allows to any replay. Trying again does not help: the
 file has to be another, or the operator has to allow more.
+"""
+ERROR_REASON_TOKEN_MISMATCH: ErrorReason.ValueType  # 19
+"""FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
+anew: replays that were sent are sent again.
 """
 Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
 

@@ -175,6 +175,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_TOO_LARGE = 18;
    */
   TOO_LARGE = 18,
+
+  /**
+   * FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
+   * anew: replays that were sent are sent again.
+   *
+   * @generated from enum value: ERROR_REASON_TOKEN_MISMATCH = 19;
+   */
+  TOKEN_MISMATCH = 19,
 }
 
 /**

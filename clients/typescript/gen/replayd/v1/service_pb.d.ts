@@ -9,6 +9,7 @@ import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteReplayRequestSchema, DeleteReplayResponseSchema, GetReplayRequestSchema, GetReplayResponseSchema, ListReplaysRequestSchema, ListReplaysResponseSchema } from "./replay_pb.js";
 import type { GetReportRequestSchema, GetReportResponseSchema } from "./report_pb.js";
 import type { DecodeReplayRequestSchema, StreamEventsRequestSchema, StreamEventsResponseSchema } from "./stream_pb.js";
+import type { SubscribeEventsRequestSchema, SubscribeEventsResponseSchema } from "./subscribe_pb.js";
 import type { WatchReplaysRequestSchema, WatchReplaysResponseSchema } from "./watch_pb.js";
 import type { GetServerInfoRequestSchema, GetServerInfoResponseSchema } from "./info_pb.js";
 
@@ -70,6 +71,19 @@ export declare const ReplayService: GenService<{
     methodKind: "server_streaming";
     input: typeof StreamEventsRequestSchema;
     output: typeof StreamEventsResponseSchema;
+  },
+  /**
+   * SubscribeEvents streams the events of all replays that meet some conditions: of those that are over one after another, in the order
+   * in which the server met them, of live games as they are played, and of replays to come. Each event is sent once, whatever name a
+   * replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
+   * its index (--index); the token of a lost index is refused. The stream has no end.
+   *
+   * @generated from rpc replayd.v1.ReplayService.SubscribeEvents
+   */
+  subscribeEvents: {
+    methodKind: "server_streaming";
+    input: typeof SubscribeEventsRequestSchema;
+    output: typeof SubscribeEventsResponseSchema;
   },
   /**
    * DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
