@@ -113,16 +113,19 @@ func (c *lsCmd) file(ctx context.Context, p Program, each func(*replaydv1.Replay
 // mostListed is the size in bytes of the largest file that is decoded to list it: a second's work, or less.
 const mostListed = 64 << 20
 
-// addPlayed adds to the description of a file, if the output has players, what a daemon knows of decoding it before: who took part in
-// a teehistorian file, how long it is, and whether it has ended. What cannot be decoded is not known.
+// firstTeam is the first team of the engine that plays; those before it watch.
+const firstTeam = 2
+
+// addPlayed adds to the description of a file, if the output has players, what takes decoding: who took part where the header does not
+// say so, how long it is, and whether it has ended. What cannot be decoded is not known.
 func (c *lsCmd) addPlayed(ctx context.Context, to *replaydv1.Replay) {
-	switch {
-	case !c.played():
+	if !c.played() {
 		return
-	case to.GetFormat() == replaydv1.Format_FORMAT_DEM && to.LastTick != nil: // it is at the end of the file
+	}
+	if to.GetFormat() == replaydv1.Format_FORMAT_DEM && to.LastTick != nil { // it is at the end of the file
 		to.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
-		return
-	case to.GetFormat() != replaydv1.Format_FORMAT_TEEHISTORIAN || to.GetSizeBytes() > mostListed:
+	}
+	if to.GetLineup() != "" || to.GetSizeBytes() > mostListed && to.GetFormat() == replaydv1.Format_FORMAT_TEEHISTORIAN {
 		return
 	}
 	file, err := source.OpenLocal(to.GetName(), source.Limits{})
@@ -130,6 +133,30 @@ func (c *lsCmd) addPlayed(ctx context.Context, to *replaydv1.Replay) {
 		return
 	}
 	defer func() { _ = file.Close() }()
+	switch to.GetFormat() {
+	case replaydv1.Format_FORMAT_TEEHISTORIAN:
+		addParticipants(ctx, file, to)
+	case replaydv1.Format_FORMAT_DEM:
+		report, err := describe.Report(ctx, file, codec.ReportOptions{Pause: func(int64) error { return ctx.Err() }})
+		if err != nil {
+			return
+		}
+		to.Participants = playedIn(report.GetDem())
+	}
+}
+
+// playedIn returns the names of those in a demo who did not watch only.
+func playedIn(r *replaydv1.DemReport) (all []*replaydv1.Participant) {
+	for _, p := range r.GetPlayers() {
+		if p.Team == nil || p.GetTeam() >= firstTeam {
+			all = append(all, &replaydv1.Participant{Names: []string{p.GetName()}})
+		}
+	}
+	return all
+}
+
+// addParticipants is addPlayed for a teehistorian file.
+func addParticipants(ctx context.Context, file *source.File, to *replaydv1.Replay) {
 	r, err := describe.Participants(ctx, file, codec.Secrets{})
 	if err != nil {
 		return

@@ -98,6 +98,9 @@ func writeReportRows(out io.Writer, report *replaydv1.Report) error {
 	if of := game.WhichOneof(game.Descriptor().Oneofs().ByName("game")); of != nil {
 		game = game.Get(of).Message()
 	}
+	if dem := report.GetDem(); dem != nil && len(dem.GetPlayers()) == 0 && dem.GetMatch() != nil { // its own summary is all there is
+		game = dem.GetMatch().ProtoReflect()
+	}
 	for _, name := range []protoreflect.Name{"players", "layers"} {
 		field := game.Descriptor().Fields().ByName(name)
 		if field == nil || !field.IsList() {
