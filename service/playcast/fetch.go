@@ -98,7 +98,6 @@ func (r *remote) get(ctx context.Context, limit int64, elem ...string) ([]byte, 
 	}
 	r.next = time.Now().Add(r.pace)
 	at := r.base.JoinPath(elem...)
-	at.RawQuery = r.base.RawQuery
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRefused, err)

@@ -3,6 +3,7 @@ package playcast_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,9 @@ const secret = "correct horse"
 // origin is a relay with one server, and the match that writes its broadcasts.
 type origin struct {
 	*httptest.Server
-	dir  string
-	stop func()
+	dir      string
+	stop     func()
+	interval float64 // of fragments, in seconds
 }
 
 func newOrigin(t *testing.T, dir string) *origin {
@@ -42,7 +44,7 @@ func newOrigin(t *testing.T, dir string) *origin {
 	}
 	stop := sync.OnceFunc(func() { server.Close(); cancel(); running.Wait() })
 	t.Cleanup(stop)
-	return &origin{server, filepath.Join(dir, "eu1"), stop}
+	return &origin{server, filepath.Join(dir, "eu1"), stop, 0.01}
 }
 
 // post pushes a body, and returns the status of the answer.
@@ -96,7 +98,7 @@ func (o *origin) push(t *testing.T, from *playcasttest.Relay, token string, n in
 		path := fmt.Sprintf("/eu1/%s/%d/", token, n)
 		code := o.post(t, path+part, body)
 		if code == http.StatusResetContent {
-			if code := o.post(t, path+"start?tps=64.0&keyframe_interval=0.01&map=a&protocol=5", from.Start); code != http.StatusOK {
+			if code := o.post(t, path+fmt.Sprintf("start?tps=64.0&keyframe_interval=%v&map=a&protocol=5", o.interval), from.Start); code != http.StatusOK {
 				t.Fatal(code)
 			}
 			code = o.post(t, path+part, body)
@@ -192,9 +194,10 @@ func TestFlip(t *testing.T) {
 	})
 }
 
-// TestPushLost: a fragment that never came ends a file. The next one begins behind it.
+// TestPushLost: a fragment that never came ends a file. The next one begins behind it, long before the relay would be asked why.
 func TestPushLost(t *testing.T) {
 	from, o := playcasttest.New(t, 12), newOrigin(t, t.TempDir())
+	o.interval = 60
 	for n := range 12 {
 		if n != 4 {
 			o.push(t, from, "s1t1", playcasttest.First+n)
@@ -224,11 +227,31 @@ func TestPushRestart(t *testing.T) {
 	}
 }
 
+// TestPushRestartLost: what a server sent while the relay was away is lost, and the file ends there.
+func TestPushRestartLost(t *testing.T) {
+	from, dir := playcasttest.New(t, 8), t.TempDir()
+	o := newOrigin(t, dir)
+	o.push(t, from, "s1t1", playcasttest.First)
+	wait(t, o.dir, func(found map[string][]byte, labels []string) bool {
+		return len(labels) == 1 && bytes.Equal(found[labels[0]], from.FileOf(t, labels[0], playcasttest.First, playcasttest.First+1))
+	})
+	o.stop()
+	o = newOrigin(t, dir)
+	o.interval = 60
+	for n := 6; n < 8; n++ { // fewer than would show that the first of them is late
+		o.push(t, from, "s1t1", playcasttest.First+n)
+	}
+	wait(t, o.dir, func(found map[string][]byte, labels []string) bool {
+		return len(labels) == 2 && bytes.Equal(found[labels[0]], from.FileOf(t, labels[0], playcasttest.First, playcasttest.First+1)) &&
+			bytes.Equal(found[labels[1]], from.FileOf(t, labels[1], playcasttest.First+6, playcasttest.First+8))
+	})
+}
+
 // TestPushSilence: a server that falls silent and comes back goes on in another file, with what is new.
 func TestPushSilence(t *testing.T) {
 	from := playcasttest.New(t, 8)
 	r := playcast.NewRelay([]playcast.Server{{Name: "eu1", Secret: secret}}, slog.New(slog.DiscardHandler), nil)
-	o := &origin{Server: httptest.NewServer(r), dir: filepath.Join(t.TempDir(), "eu1")}
+	o := &origin{Server: httptest.NewServer(r), dir: filepath.Join(t.TempDir(), "eu1"), interval: 0.01}
 	defer o.Close()
 	m := r.Matches(filepath.Dir(o.dir))[0]
 	m.Silence = time.Millisecond
@@ -338,11 +361,18 @@ func TestRelayGet(t *testing.T) {
 	for n := playcasttest.First + 2; n < playcasttest.First+40; n++ {
 		o.push(t, from, "s1t1", n)
 	}
+	large := binary.LittleEndian.AppendUint32([]byte{7, 1, 0, 0, 0, 0}, 6<<20)
+	large = append(large, make([]byte, 6<<20)...)
+	for range 6 { // what is sent again takes no room
+		if code := o.post(t, "/eu1/s1t1/75/delta", large); code != http.StatusOK {
+			t.Fatal(code)
+		}
+	}
 	expect("/eu1/s1t1/sync", http.StatusOK, `"fragment":67,`)
 	expect("/eu1/s1t1/sync?fragment=70", http.StatusOK, `"fragment":70,`)
 	expect("/eu1/s1t1/sync?fragment=75", http.StatusMethodNotAllowed, "")
 	expect("/eu1/s1t1/40/delta", http.StatusNotFound, "") // no more
-	expect("/eu1/s1t1/51/delta", http.StatusOK, "")
+	expect("/eu1/s1t1/52/delta", http.StatusOK, "")
 }
 
 // TestParseServers: mistakes in a file of servers are told by line, and its secrets are not.
