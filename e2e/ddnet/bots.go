@@ -20,7 +20,7 @@ import (
 
 // The clients are a small Node program, which is embedded in the test binary.
 //
-//go:embed bots/bots.mjs bots/package.json bots/package-lock.json
+//go:embed bots/bots.mjs bots/sixup.mjs bots/package.json bots/package-lock.json
 var botsFiles embed.FS
 
 // Bots are the clients of one server, in one separate process. They execute commands line by line. Only one goroutine at a time
@@ -58,14 +58,17 @@ func (s *Server) Bots(ctx context.Context) (*Bots, error) {
 // Run waits for each command before it begins the next one. It skips blank
 // lines and lines that begin with #. The commands are
 //
-//	join, leave                     enter the game and wait for it; leave it
+//	join, join7, leave              enter the game, also with protocol 0.7, and wait for it; leave it
 //	left, right, stop               run
 //	jump [off], hook [off]          hold, release
 //	fire, weapon N, aim X Y
 //	wander on|off                   move at random, the same way in each run
 //	say TEXT                        chat; slash commands too
 //	rename NAME, team N, spectate ID, emote N, kill
+//	callvote TYPE VALUE REASON, vote yes|no
 //	login PASSWORD, rcon COMMAND    the remote console
+//
+// Of these, a bot of protocol 0.7 knows leave, callvote and vote.
 //
 // BOT is the name that the bot joined with, or * for all bots in the game. A
 // line "sleep DURATION" waits.

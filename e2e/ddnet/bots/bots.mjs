@@ -12,6 +12,8 @@
 import { createInterface } from "node:readline";
 import teeworlds from "teeworlds";
 
+import { Sixup } from "./sixup.mjs";
+
 const [host, port] = process.argv.slice(2);
 const joinTimeout = 15_000;
 
@@ -108,6 +110,14 @@ class Bot {
     }, 100);
   }
 
+  callVote(type, value, reason) {
+    this.client.game.CallVote(type, value, reason);
+  }
+
+  vote(yes) {
+    this.client.game.Vote(yes);
+  }
+
   rename(name) {
     this.identity.name = name;
     this.client.game.ChangePlayerInfo(this.identity);
@@ -133,15 +143,17 @@ const commands = {
   spectate: (bot, id) => bot.client.game.SpectatorMode(Number(id)),
   emote: (bot, number) => bot.client.game.Emote(Number(number)),
   kill: (bot) => bot.client.game.Kill(),
+  callvote: (bot, type, value, ...reason) => bot.callVote(type, value, reason.join(" ")),
+  vote: (bot, answer) => bot.vote(answer === "yes"),
   login: (bot, password) => bot.client.rcon.auth(password),
   rcon: (bot, ...words) => bot.client.rcon.rcon(words.join(" ")),
 };
 
 async function run(line) {
   const [name, command, ...args] = line.trim().split(/\s+/);
-  if (command === "join") {
+  if (command === "join" || command === "join7") {
     if (bots.has(name)) throw new Error(`${name} is in the game already`);
-    const bot = new Bot(name);
+    const bot = command === "join" ? new Bot(name) : new Sixup(host, Number(port), name);
     await bot.join();
     bots.set(name, bot);
     return;
