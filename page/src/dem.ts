@@ -3,13 +3,15 @@
 import { type Batch, type Entity, EntityState, type Event, type Filter, type Kind, type Replay } from "@replayd/client";
 import { CombatLogType, type CombatLog, type Damage, type GameEvent, type Kill } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
-import { baseOf, timeText } from "./dom.js";
+import { timeText } from "./dom.js";
 import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
 import { bare, draftOf, Drafting, words } from "./draft.js";
 import type { Format, News, Person, Sample, Side, World } from "./format.js";
 import { type Area, stretch } from "./minimap.js";
+import type { Overview } from "./overview.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
+import { Walked } from "./walked.js";
 
 const heroes = "CDOTA_Unit_Hero_*";
 const buildings = ["CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Barracks", "CDOTA_BaseNPC_Fort", "CNPC_TrooperBoss", "CNPC_Boss_Tier2", "CNPC_Boss_Tier3"];
@@ -113,7 +115,7 @@ export class DemWorld implements World {
   private open = -1;
   private readonly drafts = new Drafting();
 
-  constructor(readonly start: number, private readonly ticksPerSecond: number) {
+  constructor(readonly start: number, private readonly ticksPerSecond: number, private readonly walked = new Walked(200)) {
     this.from = start;
     this.to = start - 1;
   }
@@ -147,6 +149,11 @@ export class DemWorld implements World {
           if (this.watched.get(entity.index) === entity) this.watched.delete(entity.index);
           this.buildings.get(entity)?.lives.note(tick, 0);
         } else this.watched.set(entity.index, entity);
+        return;
+      }
+      case "sampleEntity": {
+        const { index, fields } = kind.value;
+        for (const { value } of fields) if (value.case === "vector") this.walked.to(`sample ${index}`, { x: value.value.x, y: -value.value.y });
         return;
       }
       case "tick": {
@@ -386,6 +393,7 @@ export class DemWorld implements World {
     if (!entity || !at) return;
     const place = { x: at[0], y: -at[1] };
     this.seen = stretch(this.seen, place);
+    this.walked.to(`player ${player.id}`, place);
     player.places.note(tick, place, (a, b) => a?.x === b?.x && a?.y === b?.y);
     const angles = (entity.get("m_angEyeAngles") ?? entity.get("CBodyComponent.m_angRotation")) as number[] | undefined;
     if (angles?.[1] !== undefined) player.angles.note(tick, (-angles[1] * Math.PI) / 180);
@@ -465,9 +473,11 @@ const sideNames: Record<Title, [string, string]> = {
   dota: ["Radiant", "Dire"], cs: ["Terrorists", "Counter-Terrorists"], deadlock: ["Amber Hand", "Sapphire Flame"],
 };
 
-export function dem(replay: Replay, signal: AbortSignal): Format<DemWorld> {
+export function dem(replay: Replay, overview: Promise<Overview | string>): Format<DemWorld> {
   const title = titleOf(replay);
   const ticksPerSecond = replay.ticksPerSecond ?? (title === "dota" ? 30 : 64);
+  const walked = new Walked(title === "dota" ? 350 : 160);
+  const ways: Filter = { kinds: ["sample_entity"], ticks: { every: Math.round(ticksPerSecond) }, dem: { classes: [heroes, ...pawns], fields: ["CBodyComponent.place"] } };
   const kinds = title === "deadlock" ? [...said, ...fights] : said;
   const playerOf = (world: DemWorld, id: number, tick: number) => {
     const team = world.players.get(id)?.teams.at(Math.max(tick, world.from)) ?? world.players.get(id)?.teams.values[0] ?? 0;
@@ -475,12 +485,12 @@ export function dem(replay: Replay, signal: AbortSignal): Format<DemWorld> {
   };
   return {
     around: { include: [...entitiesWith([...whoFields, ...nowFields]), { kinds: [...kinds, "tick"] }] },
-    whole: { include: [...entitiesWith(whoFields), { kinds }] },
+    whole: { include: [...entitiesWith(whoFields), { kinds }, ways] },
     charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
-    world: (start) => new DemWorld(start, ticksPerSecond),
+    world: (start) => new DemWorld(start, ticksPerSecond, walked),
     stage: (canvas, game) => {
-      const stage = new DemStage(canvas, game, title);
-      void stage.load(baseOf(replay.mapName), signal);
+      const stage = new DemStage(canvas, game, title, walked);
+      void stage.take(overview);
       return stage;
     },
     people: (world, tick) => [...world.players.values()].filter(({ teams }) => (teams.at(tick) ?? 0) >= 2).map((player): Person => {

@@ -5,6 +5,7 @@ import { words } from "./draft.js";
 import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
 import { type Place, placeBetween } from "./steps.js";
 import { theme } from "./theme.js";
+import type { Walked } from "./walked.js";
 
 /** The game, which determines colours and names. */
 export type Title = "dota" | "cs" | "deadlock";
@@ -14,7 +15,7 @@ const dotaEdges: Area = { left: -8700, right: 8700, top: -8700, bottom: 8700 };
 
 /** Draws a match from above. */
 export class DemStage extends Minimap<DemWorld> {
-  constructor(canvas: HTMLCanvasElement, game: ConstructorParameters<typeof Minimap<DemWorld>>[1], private readonly title: Title) {
+  constructor(canvas: HTMLCanvasElement, game: ConstructorParameters<typeof Minimap<DemWorld>>[1], private readonly title: Title, protected override readonly walked: Walked) {
     super(canvas, game);
   }
 

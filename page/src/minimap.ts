@@ -3,8 +3,9 @@
 import type { World } from "./format.js";
 import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import { Steps, type Place } from "./steps.js";
-import { type Overview, overviewOf } from "./overview.js";
+import type { Overview } from "./overview.js";
 import { theme } from "./theme.js";
+import type { Walked } from "./walked.js";
 
 /** A rectangle of the world. y points down. */
 export interface Area {
@@ -53,10 +54,13 @@ export abstract class Minimap<W extends World> extends Stage<W> {
   /** The picture of the map, if the daemon has one. */
   protected overview: Overview | undefined;
 
-  /** Loads the picture of the map. Until then the stage is not whole. */
-  async load(map: string, signal: AbortSignal): Promise<void> {
+  /** Where players have been, which is drawn in place of a picture. */
+  protected readonly walked: Walked | undefined;
+
+  /** Waits for the picture of the map, or why there is none. Until then the stage is not whole. */
+  async take(picture: Promise<Overview | string>): Promise<void> {
     this.whole = false;
-    const found = await overviewOf(map, signal);
+    const found = await picture;
     if (typeof found === "string") this.note = found;
     else this.overview = found;
     this.whole = true;
@@ -76,6 +80,12 @@ export abstract class Minimap<W extends World> extends Stage<W> {
       const { picture, area } = this.overview;
       c.drawImage(picture, area.left, area.top, area.right - area.left, area.bottom - area.top);
       return;
+    }
+    if (this.walked) {
+      c.fillStyle = t.wall;
+      c.globalAlpha = 0.6;
+      c.fill(this.walked.path());
+      c.globalAlpha = 1;
     }
     c.fillStyle = t.groundLine;
     for (let i = 1; i < 8; i++) {

@@ -22,7 +22,7 @@ interface Said {
 
 /** The picture of a map, or why there is none, in one sentence. */
 export async function overviewOf(map: string, signal: AbortSignal): Promise<Overview | string> {
-  const none = `The daemon has no picture of the map “${map}”, so only its edges are drawn.`;
+  const none = `The daemon has no picture of the map “${map}”, so where players have been is drawn.`;
   const away = (error: unknown) => { throw signal.aborted ? error : new ReplaydError(Code.Unavailable, String(error)); };
   const get = (path: string) => ask(() => fetch(path, { headers: authorization(), signal }).catch(away), signal);
   try {

@@ -10,6 +10,7 @@ import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
+import { overviewOf } from "./overview.js";
 import { report } from "./report.js";
 import { sc2 } from "./sc2.js";
 import type { Stage } from "./stage.js";
@@ -111,7 +112,7 @@ export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): voi
     case Format.TEEHISTORIAN:
       return player(app, signal, replay, tees(replay, signal));
     case Format.DEM:
-      return player(app, signal, replay, dem(replay, signal));
+      return player(app, signal, replay, dem(replay, overviewOf(baseOf(replay.mapName), signal)));
     case Format.SC2REPLAY:
       return player(app, signal, replay, sc2(replay));
     default:

@@ -7,6 +7,7 @@ import { source } from "./source.js";
 const { draftOf, words, chosen } = await source("draft.ts");
 const { TeeWorld, kinds, wholeKinds } = await source("world.ts");
 const { follow, lagFor } = await source("live.ts");
+const { Walked } = await source("walked.ts");
 const { Steps, placeBetween } = await source("steps.ts");
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener() {} }); // a browser's, which colours need
 const { DemWorld } = await source("dem.ts");
@@ -41,6 +42,16 @@ test("places are interpolated only over short times and ways", () => {
   assert.deepEqual(placeBetween(places, 45, 10, 200), { x: 200, y: 900 }, "it is gone afterwards");
   assert.equal(placeBetween(places, 55, 10, 200), undefined);
   assert.equal(placeBetween(places, -1, 10, 200), undefined);
+});
+
+test("the ways of players are squares without gaps, and who jumps leaves none", () => {
+  const walked = new Walked(10);
+  walked.to("a", { x: 5, y: 5 });
+  walked.to("a", { x: 45, y: 5 });
+  walked.to("a", { x: 45, y: 5 });
+  walked.to("b", { x: 5, y: -5 });
+  walked.to("b", { x: 505, y: -5 }); // it jumped
+  assert.deepEqual(walked.squares.map(({ x, y }) => [x, y]).sort((a, b) => a[1] - b[1] || a[0] - b[0]), [[0, -10], [500, -10], [0, 0], [10, 0], [20, 0], [30, 0], [40, 0]]);
 });
 
 test("a draft says who chose, and when, as far as a demo has it", () => {
