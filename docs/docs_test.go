@@ -144,3 +144,23 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestionsAreShort: thirty blocks of the cookbook, without those that show the API itself, take at most three lines each. CI runs all
+// blocks.
+func TestQuestionsAreShort(t *testing.T) {
+	short := 0
+	for _, m := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(pages(t)["docs/cookbook.md"], -1) {
+		lines := 0
+		for line := range strings.Lines(m[1]) {
+			if line != "EOF\n" && !strings.HasSuffix(line, "<<'EOF'\n") {
+				lines++
+			}
+		}
+		if lines <= 3 && !strings.Contains(m[1], "grpcurl") {
+			short++
+		}
+	}
+	if short < 30 {
+		t.Errorf("only %d questions are answered by three lines", short)
+	}
+}
