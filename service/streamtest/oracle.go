@@ -183,7 +183,7 @@ type body struct {
 	AttackerSlot *int32            `json:"attacker_slot"`
 	VictimSlot   *int32            `json:"victim_slot"`
 	Slot         *int32            `json:"slot"`
-	Players      []int32           `json:"players"`
+	Players      json.RawMessage   `json:"players"` // of a chat_event numbers
 	AttackerTeam uint32            `json:"attacker_team"`
 	TargetTeam   uint32            `json:"target_team"`
 
@@ -307,7 +307,11 @@ func (e *event) readDem(line []byte, b *body) error {
 	case "damage":
 		e.players = append(atLeastZero(b.AttackerSlot), atLeastZero(b.VictimSlot)...)
 	case "chat_event":
-		for _, p := range b.Players[:min(2, len(b.Players))] {
+		var players []int32
+		if err := json.Unmarshal(b.Players, &players); len(b.Players) > 0 && err != nil {
+			return err
+		}
+		for _, p := range players[:min(2, len(players))] {
 			e.players = append(e.players, atLeastZero(&p)...)
 		}
 	case "combat_log":
