@@ -293,10 +293,9 @@ func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListF
 		if err != nil {
 			return err
 		}
-		sent := false
 		for _, r := range page.GetReplays() {
 			if err := list(r, func(info *flight.FlightInfo) error {
-				if sent = true; paged {
+				if paged {
 					info.AppMetadata = []byte(page.GetNextPageToken())
 				}
 				return send(info)
@@ -304,7 +303,7 @@ func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListF
 				return err
 			}
 		}
-		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" || paged && sent {
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" || paged { // a page with another after it has replays
 			return nil
 		}
 	}
