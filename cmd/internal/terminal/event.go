@@ -13,11 +13,14 @@ type Events struct {
 
 	// Width is the number of the terminal's columns: ticks and kinds are then aligned, and lines cut. 0 does neither.
 	Width int
+
+	line eventLine // of the last event
 }
 
 // Append appends the line of an event, which is given as JSON, without its end.
 func (e *Events) Append(dst, event []byte) ([]byte, error) {
-	l := eventLine{Events: e, dst: dst, left: e.Width}
+	e.line.parts = e.line.parts[:0]
+	l := &e.line
 	var tick, kind string
 	err := eachField(event, func(name string, value json.RawMessage) error {
 		switch name {
@@ -39,35 +42,44 @@ func (e *Events) Append(dst, event []byte) ([]byte, error) {
 		}
 		return nil
 	})
-	return l.dst, err
+	return l.appendTo(dst, e.Painter, e.Width), err
 }
 
 // eventLine is the line of an event.
-type eventLine struct {
-	*Events
+type eventLine struct{ parts []part }
 
-	dst  []byte
-	left int // the columns that are left of the terminal
+// part is a text with a colour; 0 is none.
+type part struct {
+	color Color
+	text  string
 }
 
-// add appends a text, or of it what fits.
-func (l *eventLine) add(color Color, text string) {
-	if l.Width > 0 {
-		if l.left <= 0 {
-			return
-		}
-		n := cells(text)
-		if n > l.left || n == l.left && color != 0 { // what follows a name is not all on this line
-			text = strings.TrimRight(fit(text+"  ", l.left), " ")
-			n = l.left
-		}
-		l.left -= n
+func (l *eventLine) add(color Color, text string) { l.parts = append(l.parts, part{color, text}) }
+
+// appendTo appends the line, or of it what fits. A width of 0 is no limit.
+func (l *eventLine) appendTo(dst []byte, paint Painter, width int) []byte {
+	left := 0 // columns of the line that are not printed yet
+	for _, p := range l.parts {
+		left += cells(p.text)
 	}
-	if color == 0 {
-		l.dst = append(l.dst, text...)
-		return
+	room := width
+	for _, p := range l.parts {
+		n := cells(p.text)
+		cut := width > 0 && left > room && n >= room // this part is the last one
+		if cut {
+			p.text = strings.TrimRight(fit(p.text+"  ", room), " ")
+		}
+		if p.color == 0 {
+			dst = append(dst, p.text...)
+		} else {
+			dst = paint.Append(dst, p.color, p.text)
+		}
+		if cut {
+			break
+		}
+		left, room = left-n, room-n
 	}
-	l.dst = l.Painter.Append(l.dst, color, text)
+	return dst
 }
 
 func (l *eventLine) field(name string, value json.RawMessage) error {

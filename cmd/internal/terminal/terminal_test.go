@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -177,10 +178,11 @@ func TestEvents(t *testing.T) {
 	}
 	goldens(t, "events", printed)
 	golden(t, "events-whole.txt", printed(0, false))
-	for width := 1; width < 130; width++ {
-		for line := range strings.SplitSeq(string(printed(width, false)), "\n") {
-			if n := terminal.Cells(line); n > width {
-				t.Errorf("a line of %d on a terminal of %d: %q", n, width, line)
+	whole := strings.Split(string(printed(1000, false)), "\n")
+	for width := 1; width < 200; width++ {
+		for i, line := range strings.Split(string(printed(width, false)), "\n") {
+			if n := terminal.Cells(line); n > width || line != whole[i] && (terminal.Cells(whole[i]) <= width || !strings.HasSuffix(line, "…")) {
+				t.Errorf("a line of %d on a terminal of %d: %q of %q", n, width, line, whole[i])
 			}
 		}
 	}
@@ -223,7 +225,24 @@ func TestDescribe(t *testing.T) {
 		}
 		return describe(t, &d)
 	})
-	golden(t, "describe.txt", describe(t, &terminal.Description{}))
+	whole := describe(t, &terminal.Description{})
+	golden(t, "describe.txt", whole)
+	for width := 36; width < 130; width++ { // on a narrow terminal there are more lines, of the same words
+		narrow := string(describe(t, &terminal.Description{Width: width}))
+		if got, want := strings.Fields(narrow), strings.Fields(string(whole)); !slices.Equal(got, want) {
+			t.Errorf("on a terminal of %d: %q", width, narrow)
+		}
+		for line := range strings.SplitSeq(narrow, "\n") {
+			if n := terminal.Cells(line); n > width {
+				t.Errorf("a line of %d on a terminal of %d: %q", n, width, line)
+			}
+		}
+	}
+	var out bytes.Buffer
+	long := strings.Repeat("long ", 40) + "name"
+	if err := (&terminal.Description{Out: &out, Width: 80}).Print(&replaydv1.Replay{Name: long}, nil); err != nil || !strings.Contains(out.String(), long) {
+		t.Errorf("a name, which other commands take, is printed as %q: %v", out.String(), err)
+	}
 }
 
 func describe(t *testing.T, d *terminal.Description) []byte {
@@ -242,4 +261,39 @@ func describe(t *testing.T, d *terminal.Description) []byte {
 		out.WriteString("\n")
 	}
 	return out.Bytes()
+}
+
+// TestResult: what a list says of who played and how it ended.
+func TestResult(t *testing.T) {
+	win, loss, tie := replaydv1.PlayerResult_PLAYER_RESULT_WIN, replaydv1.PlayerResult_PLAYER_RESULT_LOSS, replaydv1.PlayerResult_PLAYER_RESULT_TIE
+	played := func(results ...replaydv1.PlayerResult) *replaydv1.Replay {
+		r := &replaydv1.Replay{}
+		for i, result := range results {
+			team := int32(i)
+			r.Players = append(r.Players, &replaydv1.Player{Name: string(rune('A' + i)), Team: &team, Result: result})
+		}
+		r.Lineup = codec.Lineup(r.GetPlayers())
+		return r
+	}
+	raced := &replaydv1.Replay{Participants: []*replaydv1.Participant{
+		{Names: []string{"slow"}, Finishes: []*replaydv1.Finish{{Time: 5000}, {Time: 4000}}},
+		{Names: []string{"before", "fast"}, Finishes: []*replaydv1.Finish{{Time: 3377}, {Time: 3400}}},
+		{}, {Names: []string{"slow"}},
+	}}
+	for _, c := range []struct {
+		of              *replaydv1.Replay
+		players, result string
+	}{
+		{played(), "", ""},
+		{played(win, loss), "A vs B", "A won"},
+		{played(win, win, loss), "A, B, C", "A and B won"},
+		{played(win, win), "A vs B", ""},
+		{played(tie, tie), "A vs B", "tie"},
+		{played(loss, loss), "A vs B", ""},
+		{raced, "slow, fast", "1:07.54 fast"},
+	} {
+		if players, result := terminal.Players(c.of), terminal.Result(c.of); players != c.players || result != c.result {
+			t.Errorf("%q, %q; want %q, %q", players, result, c.players, c.result)
+		}
+	}
 }
