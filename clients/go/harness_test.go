@@ -165,3 +165,10 @@ func read(tb testing.TB, path string) []byte {
 	}
 	return b
 }
+
+// newDaemon returns a daemon that keeps its index in a file.
+func newDaemon(dir, index string) *daemontest.Daemon {
+	d := daemontest.New(root, dir)
+	d.Index = index
+	return d
+}

@@ -21,6 +21,8 @@ import (
 type Daemon struct {
 	// Addr is the daemon's address. The first Start sets it, and it does not change afterwards.
 	Addr string
+	// Index is the file of its index; empty keeps the index in memory.
+	Index string
 
 	root, dir string
 	stop      func() error
@@ -45,7 +47,7 @@ func (d *Daemon) Start() error {
 		return errors.Join(err, watcher.Close())
 	}
 	server, err := service.NewServer(service.Config{
-		Catalog: cat, Watcher: watcher, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Catalog: cat, Watcher: watcher, Version: "test", IndexPath: d.Index, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close(), watcher.Close())
