@@ -19,22 +19,20 @@ from spawningtool import parser
 import replayd
 from replayd.sc2replay.v1 import events_pb2 as sc2
 
-DIFFERENCES = 20  # the maximum number of differences to print
+DIFFERENCES = 20  # the maximum number of differences of each kind to print
 
 
 class Comparison:
     def __init__(self) -> None:
         self.equal = collections.Counter()
         self.different = collections.Counter()
-        self.printed = 0
 
     def check(self, what: str, name: str, ours, theirs) -> bool:
         if ours == theirs:
             self.equal[what] += 1
             return True
         self.different[what] += 1
-        self.printed += 1
-        if self.printed <= DIFFERENCES:
+        if self.different[what] <= DIFFERENCES:
             print(f"{name}: {what}: {ours}, theirs {theirs}"[:400])
         return False
 

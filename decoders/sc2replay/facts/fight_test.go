@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replayd/replayd/decoders/sc2replay"
+	"github.com/replayd/replayd/decoders/sc2replay/facts"
 )
 
 // fell returns the death of a unit that fights, of a player, by another one.
@@ -58,6 +59,10 @@ func TestEngagement(t *testing.T) {
 		"too far":         {[]*sc2replay.Event{fell(100, 1, 2, 10), fell(101, 1, 2, 20), fell(102, 1, 2, 40), later}, nil},
 		"no end":          {[]*sc2replay.Event{fell(100, 1, 2, 10), fell(101, 1, 2, 10), fell(102, 1, 2, 10), ended(103, sc2replay.PartStatePartial)}, nil},
 		"a ninth at once": {many, []string{"180 fact_engagement - 100 to 102 at {0 7}: [{1 3 0 0 0} {2 0 0 0 3}]"}},
+		"a ninth, while the first goes on": {
+			append(append(many[:24:24], fell(179, 1, 2, 0)), many[24:]...),
+			[]string{"180 fact_engagement - 110 to 112 at {1000 7}: [{1 3 0 0 0} {2 0 0 0 3}]"},
+		},
 		"two at once": {
 			append(many[:6:6], fell(113, 2, 1, 1000), fell(114, 2, 1, 0), later),
 			[]string{
@@ -72,6 +77,25 @@ func TestEngagement(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	fold, tick := facts.New(nil), int32(0)
+	death, fact := fell(0, 1, 2, 10), new(sc2replay.Event)
+	if n := testing.AllocsPerRun(100, func() {
+		for range 4 {
+			death.AtTick = tick
+			fold.Apply(death)
+		}
+		tick += 1000
+		for fold.Apply(at(tick, 0, sc2replay.KindCmd, nil)); fold.Next(fact); {
+			if fact.Kind == sc2replay.KindFactEngagement && fact.FactEngagement.Sides[0].ArmyLost != 4 {
+				t.Error(fact.FactEngagement)
+			}
+		}
+	}); n > 1 { // the event
+		t.Errorf("a fight takes %v allocations", n)
+	}
+	if fold.Held() > 4096 {
+		t.Errorf("a hundred fights that are over hold %d bytes", fold.Held())
 	}
 	if got := concludeOnly(of(sc2replay.KindFactEngagement), append(many, later)...); len(got) != 9 || !strings.HasPrefix(got[8], "9000 fact_engagement - 180 to 182") {
 		t.Errorf("of nine at once: %q", got)

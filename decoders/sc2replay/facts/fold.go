@@ -167,7 +167,8 @@ const (
 
 // Held returns the memory that the Fold holds and that grows with the replay, in bytes.
 func (f *Fold) Held() int64 {
-	n := lifeHeld * len(f.units.lives)
+	n := lifeHeld*len(f.units.lives) + cap(f.fights.open)*int(unsafe.Sizeof(fight{})) +
+		cap(f.fights.sides)*int(unsafe.Sizeof(sc2replay.EngagementSide{}))
 	for i := range f.players {
 		if p := f.players[i]; p != nil {
 			n += sampleHeld * cap(p.supplies)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay"
 	"github.com/replayd/replayd/decoders/sc2replay/facts"
 	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
@@ -346,6 +347,18 @@ func TestFacts(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestUnfinishedRoom: of more constructions than there is room for behind the end, those with the lowest tags are facts.
+func TestUnfinishedRoom(t *testing.T) {
+	events := []*sc2replay.Event{stats(1, 50, 0, 12, 15)}
+	for i := range uint32(300) {
+		events = append(events, begun(5, 1, unit(1000-i, "Pylon", other), 3))
+	}
+	got := conclude(append(events, ended(40, sc2replay.PartStateComplete))...)
+	if len(got) >= decoders.Room || len(got) < 100 {
+		t.Errorf("%d facts behind one event", len(got))
 	}
 }
 

@@ -81,7 +81,11 @@ func (f *Fold) selects(ev *sc2replay.Event) {
 		added = append(added, member{u.Tag, u.Class, u.TypeName, u.TypeGuessed, f.units.lives[u.Tag]})
 	}
 	f.added = added
-	f.add(l, added)
+	byTag := func(a, b member) int { return cmp.Compare(a.tag, b.tag) }
+	if !slices.IsSortedFunc(added, byTag) {
+		slices.SortStableFunc(added, byTag)
+	}
+	f.add(l, slices.CompactFunc(added, func(a, b member) bool { return a.tag == b.tag }))
 }
 
 // group applies a use of a control group, and returns the list of units that are in it afterwards. Of the other groups that lose units to
@@ -165,19 +169,26 @@ func (l *list) remove(c *change) {
 	l.units = left
 }
 
-// add adds units to a list. Those that are in it get the types of the added ones.
+// add adds units to a list, each once and by ascending tag. Those that are in it get the types of the added ones.
 func (f *Fold) add(l *list, units []member) {
 	if len(units) == 0 {
 		return
 	}
-	all := append(append(f.merged[:0], units...), l.units...)
-	slices.SortStableFunc(all, func(a, b member) int { return cmp.Compare(a.tag, b.tag) })
-	f.merged = all
-	all = slices.CompactFunc(all, func(a, b member) bool { return a.tag == b.tag })
-	if len(all) > maxSelected {
+	all, rest := f.merged[:0], l.units
+	for i := range units {
+		tag := units[i].tag
+		for len(rest) > 0 && rest[0].tag < tag {
+			all, rest = append(all, rest[0]), rest[1:]
+		}
+		if len(rest) > 0 && rest[0].tag == tag {
+			rest = rest[1:]
+		}
+		all = append(all, units[i])
+	}
+	if all = append(all, rest...); len(all) > maxSelected {
 		all, l.doubtful = all[:maxSelected], true
 	}
-	l.units = append(l.units[:0], all...)
+	l.units, f.merged = all, l.units
 }
 
 // grouped returns the living units of a list by type, in the order of the first of each, and whether the list is certain.

@@ -2,6 +2,7 @@ package facts_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,7 @@ func TestSelections(t *testing.T) {
 		"bits behind it":  {[]*sc2replay.Event{selects(1, selection, nil, 3, 4, 5), selects(1, selection, masked(2, 7)), order}, []string{marines("5")}},
 		"by indices":      {[]*sc2replay.Event{selects(1, selection, nil, 3, 4, 5), selects(1, selection, without(0, 1)), order}, []string{marines("5")}},
 		"all but indices": {[]*sc2replay.Event{selects(1, selection, nil, 3, 4, 5), selects(1, selection, only(1)), order}, []string{marines("4")}},
+		"twice at once":   {[]*sc2replay.Event{selects(1, selection, nil, 5, 3, 5, 3), order}, []string{marines("3 5")}},
 		"of another user": {[]*sc2replay.Event{selects(1, selection, nil, 3), selects(2, selection, nil, 4), order}, []string{marines("3")}},
 		"a long mask": {
 			[]*sc2replay.Event{selects(1, selection, nil, 3), selects(1, selection, masked(2, 2)), order},
@@ -117,6 +119,10 @@ func TestSelections(t *testing.T) {
 				"2 fact_control_group 1 9 5: Marine 2 [3 4], known true",
 			},
 		},
+		"appended in doubt": {
+			[]*sc2replay.Event{selects(1, selection, masked(2, 2), 3), uses(1, 4, add, 0), selects(1, 5, masked(2, 2), 4), selects(1, selection, only(), 6), uses(1, 5, add, 0)},
+			[]string{"2 fact_control_group 1 4 2: Marine 2 [3], known false", "2 fact_control_group 1 5 2: Marine 2 [4 6], known false"},
+		},
 		"cleared": {
 			[]*sc2replay.Event{selects(1, 0, nil, 1, 5), uses(1, 0, empty, 0), uses(1, 0, recall, 0)},
 			[]string{"2 fact_control_group 1 0 4: known true", "2 fact_control_group 1 0 3: known true"},
@@ -137,6 +143,17 @@ func TestSelections(t *testing.T) {
 			kinds[sc2replay.KindFactControlGroup] = true
 			if diff := cmp.Diff(tt.want, concludeOnly(kinds, tt.events...)); diff != "" {
 				t.Error(diff)
+			}
+			for kind, name := range map[sc2replay.Kind]string{sc2replay.KindFactOrder: "fact_order", sc2replay.KindFactControlGroup: "fact_control_group"} {
+				var alone []string
+				for _, line := range tt.want {
+					if strings.Contains(line, name) {
+						alone = append(alone, line)
+					}
+				}
+				if diff := cmp.Diff(alone, concludeOnly(of(kind), tt.events...)); diff != "" {
+					t.Errorf("%s alone: %s", name, diff)
+				}
 			}
 		})
 	}
