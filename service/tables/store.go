@@ -127,19 +127,25 @@ func (s *Store) right(a Asked) *kept {
 	return nil
 }
 
-// make makes a table, which has one user then.
+// make makes a table, which has one user then. Who waits for it goes on even if fill panics.
 func (s *Store) make(a Asked, fill func(*Draft) (Result, error), account Account) (*Table, error) {
-	t, err := s.written(a, fill, account)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.making[a.Key])
-	delete(s.making, a.Key)
+	var t *kept
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if t != nil {
+			for len(s.tables) >= most && s.dropOldest("") {
+			}
+			s.tables = append(s.tables, t)
+		}
+		close(s.making[a.Key])
+		delete(s.making, a.Key)
+	}()
+	made, err := s.written(a, fill, account)
 	if err != nil {
 		return nil, err
 	}
-	for len(s.tables) >= most && s.dropOldest("") {
-	}
-	s.tables = append(s.tables, t)
+	t = made
 	return s.reading(t), nil
 }
 
@@ -150,14 +156,20 @@ func (s *Store) written(a Asked, fill func(*Draft) (Result, error), account Acco
 		account.Return()
 		return nil, err
 	}
+	whole := false
+	defer func() {
+		if !whole {
+			d.close()
+		}
+	}()
 	result, err := fill(d)
 	if err == nil {
 		err = d.finish()
 	}
 	if err != nil {
-		d.close()
 		return nil, err
 	}
+	whole = true
 	return &kept{
 		Result: result, key: a.Key, version: a.Version, owner: a.Owner, file: d.file, size: d.size, tag: d.tag(),
 		release: account.Return, users: 1,

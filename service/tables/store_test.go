@@ -271,3 +271,14 @@ func TestClosed(t *testing.T) {
 		t.Error("it is kept")
 	}
 }
+
+// TestPanic: a table whose making panics is made by the next one who wants it, and leaves nothing behind.
+func TestPanic(t *testing.T) {
+	w := newWorld(t, 0)
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = w.Open(t.Context(), Asked{Key: "k"}, func(*Draft) (Result, error) { panic("no") }, w.account("a"))
+	}()
+	got, err := w.open(t, Asked{Key: "k"}, "text")
+	is(t, got, err, "text")
+}

@@ -210,19 +210,26 @@ func TestQuestions(t *testing.T) {
 	}
 	whole := 0
 	for i, q := range list {
-		want := q.direct(t, direct)
-		text, failed := call(t, session, q.tool, q.arguments)
-		got, more := q.answers(t, text, failed)
-		if more && q.tool != "list_replays" && len(got) > 0 && len(got) < len(want) {
-			want = want[:len(got)]
-		} else if failed && len(want) == 2 && want[1] != "<nil>" {
-			got, want = []string{text}, want[1:]
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("question %d, %s %v: %d lines, want %d: %.300s", i, q.tool, q.arguments, len(got), len(want), text)
-		}
-		if len(got) > 0 {
-			whole++
+		for want := q.direct(t, direct); ; {
+			text, failed := call(t, session, q.tool, q.arguments)
+			got, more := q.answers(t, text, failed)
+			expected := want
+			if more && q.tool != "list_replays" && len(got) > 0 && len(got) < len(want) {
+				expected = want[:len(got)]
+			} else if failed && len(want) == 2 && want[1] != "<nil>" {
+				got, expected = []string{text}, want[1:]
+			}
+			if len(got) > 0 {
+				whole++
+			}
+			if slices.Equal(got, expected) {
+				break
+			}
+			before := want
+			if want = q.direct(t, direct); slices.Equal(want, before) { // otherwise the daemon has learnt something meanwhile
+				t.Errorf("question %d, %s %v: %d lines, want %d: %.300s", i, q.tool, q.arguments, len(got), len(expected), text)
+				break
+			}
 		}
 	}
 	if whole < 45 {
