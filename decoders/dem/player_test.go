@@ -85,9 +85,14 @@ func TestPlayersAllocateNothing(t *testing.T) {
 		var ev dem.Event
 		d = dem.New(bytes.NewReader(demtest.Players(game)), dem.Options{Record: func() bool {
 			if d.Tick() == 2 {
+				d.SamplePlayer(2, 0, &ev)
+				item := ev.SamplePlayer.ActiveItem
 				n := testing.AllocsPerRun(10, func() { d.SamplePlayer(2, 0, &ev) })
 				if n > 0 || len(ev.SamplePlayer.Name) == 0 {
 					t.Errorf("%s: %v allocations for a sample of %q", game, n, ev.SamplePlayer.Name)
+				}
+				if again := ev.SamplePlayer.ActiveItem; len(item) > 0 && &again[0] != &item[0] {
+					t.Errorf("%s: a name of a class takes memory for each sample", game)
 				}
 			}
 			return false
