@@ -212,7 +212,10 @@ func testSubscribe(t *testing.T, seed uint64) {
 	for !done && ctx.Err() == nil {
 		d := start(t, dir, withIndex)
 		for range 3 {
-			call, cancel := context.WithTimeout(ctx, time.Duration(10+random.IntN(300))*time.Millisecond)
+			mu.Lock()
+			life := time.Duration(10+random.IntN(300)) * time.Millisecond
+			mu.Unlock()
+			call, cancel := context.WithTimeout(ctx, life)
 			_ = c.run(call, d.client, func() bool { mu.Lock(); return random.IntN(4) == 0 }, func() bool {
 				defer mu.Unlock()
 				done = all()
