@@ -10,7 +10,7 @@ import (
 )
 
 // maxBundle is the maximum total size of the page's files in bytes, compressed.
-const maxBundle = 200_000
+const maxBundle = 250_000
 
 func get(path string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
