@@ -56,6 +56,7 @@ func casesOf(t *testing.T, file, function string) (list []string) {
 func TestEveryRoute(t *testing.T) {
 	routes := map[string][]string{ // by file and condition: requests that take it
 		"routes.go: strings.HasPrefix(r.URL.Path, plainhttp.Prefix)": {},
+		"routes.go: page.IsAsset(r)":                                 {"GET /assets/overview/x", "GET /assets/image/x"},
 		"routes.go: page.Has(r)":                                     {},
 		"routes.go: ":                                                {"GET /nothing", "POST /nothing", "GET /metrics", "GET /debug/pprof/"},
 
@@ -64,6 +65,7 @@ func TestEveryRoute(t *testing.T) {
 		"plain/plain.go: path == replaysPath":                            {"GET /v1/replays", "POST /v1/replays"},
 		"plain/plain.go: below && strings.HasSuffix(rest, eventsSuffix)": {"GET /v1/replays/x/events"},
 		"plain/plain.go: below && strings.HasSuffix(rest, reportSuffix)": {"GET /v1/replays/x/report"},
+		"plain/plain.go: below && isTable":                               {"GET /v1/replays/x/tables/tick.csv"},
 		"plain/plain.go: below":                                          {"GET /v1/replays/x", "DELETE /v1/replays/x", "GET /v1/replays/@upload/x"},
 		"plain/plain.go: ":                                               {"GET /v1/nothing", "POST /v1/nothing"},
 	}
