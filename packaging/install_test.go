@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -67,10 +68,11 @@ func TestInstall(t *testing.T) {
 	sum := func(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 	first, second := archive(t, name("0.1.0"), "v0.1.0"), archive(t, name("0.2.0"), "v0.2.0")
 	other := sum(nil) + "  replayd_0.2.0_plan9_mips.tar.gz\n" + sum(nil) + "  replayd-0.2.0-py3-none-any.whl\n"
-	sums := "" // of the newest release
+	var sums atomic.Value // of the newest release, a text
+	sums.Store("")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		files := map[string]string{
-			"/latest/download/SHA256SUMS": sums, "/latest/download/" + name("0.2.0"): string(second),
+			"/latest/download/SHA256SUMS": sums.Load().(string), "/latest/download/" + name("0.2.0"): string(second),
 			"/download/v0.1.0/SHA256SUMS": other + sum(first) + "  " + name("0.1.0") + "\n", "/download/v0.1.0/" + name("0.1.0"): string(first),
 		}
 		text, ok := files[r.URL.Path]
@@ -117,7 +119,7 @@ func TestInstall(t *testing.T) {
 		"another flag":         {"", "want --version VERSION and --prefix DIR, and not --help", []string{"--help"}},
 		"a flag's value":       {"", "--version needs a value", []string{"--version"}},
 	} {
-		sums = c.sums
+		sums.Store(c.sums)
 		if out, err := run(append([]string{"--prefix", prefix}, c.args...)...); err == nil || !strings.Contains(out, "replayd is not installed: ") || !strings.Contains(out, c.want) {
 			t.Errorf("%s: %v: %s", what, err, out)
 		}
@@ -126,7 +128,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 
-	sums = other + sum(second) + listed
+	sums.Store(other + sum(second) + listed)
 	for _, c := range []struct {
 		version string
 		args    []string
