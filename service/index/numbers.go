@@ -353,7 +353,7 @@ func (s Selection) Refresh(ctx context.Context, n Numbered) error {
 		return err
 	}
 	for at := ""; ; {
-		entries := s.x.next(at, n.Root, chunk)
+		entries := s.x.next(at, n.Root)
 		if len(entries) == 0 {
 			return nil
 		}

@@ -122,7 +122,7 @@ func (x *Index) page(ctx context.Context, q *Query, after string, size int, now 
 	var page Page
 	wanted := newWanted(&q.Filter)
 	for at := after; ; {
-		entries := x.next(at, q.Dir, chunk)
+		entries := x.next(at, q.Dir)
 		if len(entries) == 0 {
 			return page, nil
 		}
@@ -199,8 +199,8 @@ func (x *Index) isRoot(name string) bool {
 	return slices.ContainsFunc(x.Files.Roots(), func(r catalog.Root) bool { return r.Alias == name })
 }
 
-// next returns the first files, at most most, below a directory whose names sort after another name.
-func (x *Index) next(after, dir string, most int) []*Entry {
+// next returns the first files, a chunk at most, below a directory whose names sort after another name.
+func (x *Index) next(after, dir string) []*Entry {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if below := dir + "/"; dir != "" && after < below {
@@ -215,7 +215,7 @@ func (x *Index) next(after, dir string, most int) []*Entry {
 			return false
 		}
 		found = append(found, e)
-		return len(found) < most
+		return len(found) < chunk
 	})
 	return found
 }
@@ -456,7 +456,7 @@ func (f Family) OfCursor(ctx context.Context, at cursor.Cursor) (*Entry, error) 
 func (f Family) cursorIn(ctx context.Context, alias string, at cursor.Cursor, identify func(*Entry) *Entry) *Entry {
 	var found *Entry
 	for name := ""; ; {
-		entries := f.x.next(name, alias, chunk)
+		entries := f.x.next(name, alias)
 		if len(entries) == 0 {
 			return found
 		}

@@ -70,7 +70,7 @@ func (x *Index) ranked(ctx context.Context, q *Query, after string, size int, no
 	compare := func(a, b placed) int { return a.compare(b.rank) }
 	wanted := newWanted(&q.Filter)
 	for at := ""; ; {
-		entries := x.next(at, q.Dir, chunk)
+		entries := x.next(at, q.Dir)
 		if len(entries) == 0 {
 			break
 		}
