@@ -234,6 +234,7 @@ test("the list of what happened stays at its end, unless the viewer has scrolled
   await page.keyboard.press("End");
   await says(page, ".feed", /Tower1 Mid fell/);
   assert.ok(await end());
+  await page.$eval(".feed", (feed) => feed.scrollIntoView({ block: "center" })); // the side may be longer than the window
   const { x, y } = await (await page.$(".feed")).boundingBox();
   await page.mouse.move(x + 30, y + 30);
   await page.mouse.wheel({ deltaY: -2000 });
