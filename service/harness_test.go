@@ -263,7 +263,7 @@ func startWithoutKnown(tb testing.TB, raw []byte) []byte {
 
 // withoutKnown clears what describe.AddKnown sets.
 func withoutKnown(r *replaydv1.Replay) {
-	r.State, r.LastTick, r.Duration, r.TicksPerSecond = 0, nil, nil, nil
+	r.State, r.LastTick, r.Duration, r.TicksPerSecond, r.Lineup = 0, nil, nil, nil, ""
 }
 
 // zipped compresses a file as it is done to archive old games.

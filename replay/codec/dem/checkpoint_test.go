@@ -420,7 +420,8 @@ func TestCheckpointsOfAnotherFile(t *testing.T) {
 	var identity replaydv1.Replay
 	_ = open(t, other, codec.Options{}).Header(&identity)
 	for c, ok := points(identity.GetIdentity()).After(0); ok; c, ok = points(identity.GetIdentity()).After(c.Position.Offset) {
-		if c.Sum != decoders.Sum(0).Add(other[:c.Position.Offset]) {
+		// Without the offsets in the header, which the end of a recording changes.
+		if c.Sum != decoders.Sum(0).Add(other[:8]).Add(other[16:c.Position.Offset]) {
 			t.Errorf("the checkpoint at %d is of other bytes", c.Position.Offset)
 		}
 	}
