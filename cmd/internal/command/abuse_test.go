@@ -6,10 +6,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -114,15 +116,20 @@ func TestAbuse(t *testing.T) {
 		if err := program(t, health...).Run(); err != nil {
 			t.Errorf("others are no longer served: %v", err)
 		}
-		for strings.Count(log.String(), "abuse=") < 2*len(attacks) && time.Since(began) < commandtest.Patience {
+		lacks := func(name string) bool { // for gRPC and for the web
+			n := strings.Count(log.String(), "abuse="+name)
+			// The library that serves the web may be first: it closes a connection that goes on with a call that has ended.
+			return n != 2 && (name != "tiny_data" || n != 1)
+		}
+		for slices.ContainsFunc(slices.Collect(maps.Keys(attacks)), lacks) && time.Since(began) < commandtest.Patience {
 			time.Sleep(10 * time.Millisecond) // a line comes after its connection was closed
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		text := log.String()
 		for name := range attacks {
-			if n := strings.Count(text, "abuse="+name); n != 2 {
-				t.Errorf("TLS %v: the log names %d times %s, want 2", secure, n, name)
+			if lacks(name) {
+				t.Errorf("TLS %v: the log does not name %s twice:\n%s", secure, name, text)
 			}
 		}
 		if n := strings.Count(text, "\n"); n > 300 {

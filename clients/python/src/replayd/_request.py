@@ -108,7 +108,7 @@ def list_request(directory: str, options: ListOptions) -> replay_pb2.ListReplays
         directory=directory,
         formats=options.get("formats"),
         filter=options.get("filter"),
-        order=options.get("order"),
+        order=options.get("order", replay_pb2.REPLAY_ORDER_UNSPECIFIED),
         view=view,
         page_size=options.get("page_size") or (1000 if basic else 100),
     )
