@@ -99,3 +99,26 @@ func (d *dir) free(now time.Time) (label, name string, err error) {
 		}
 	}
 }
+
+// write writes what a file lacks of the bytes from an offset on: a killed process, and a full disk, have left a part of them. It returns
+// broadcast.ErrResume if the file has others.
+func write(f *os.File, at int64, added []byte) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	have := info.Size() - at
+	if have < 0 {
+		return fmt.Errorf("%d bytes of %d: %w", info.Size(), at, broadcast.ErrResume)
+	}
+	tail := make([]byte, min(have, int64(len(added))+1))
+	if _, err := f.ReadAt(tail, at); err != nil {
+		return err
+	}
+	rest, err := broadcast.Resume(tail, added)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(rest, at+have)
+	return err
+}

@@ -139,7 +139,7 @@ func (r *run) record(ctx context.Context) error {
 	if r.state.Over {
 		return nil
 	}
-	var first [][]byte // the bodies that are there already: start and full
+	var first []step // what is there already: start and full
 	if r.state.File == "" {
 		var err error
 		if first, err = r.join(ctx); err != nil {
@@ -154,19 +154,19 @@ func (r *run) record(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	for _, body := range first {
-		if err := r.add(ctx, f, body); err != nil {
+	for _, s := range first {
+		if err := r.add(ctx, f, s); err != nil {
 			return err
 		}
 	}
 	for !r.state.Demo.Stopped() {
-		body, err := r.next(ctx)
+		s, err := r.next(ctx)
 		if errors.Is(err, errSilent) {
 			r.Log.WarnContext(ctx, "a broadcast is over without an end", "file", r.name(), "why", err)
 			break
 		}
 		if err == nil {
-			err = r.add(ctx, f, body)
+			err = r.add(ctx, f, s)
 		}
 		if err != nil {
 			return err
@@ -188,20 +188,20 @@ func (r *run) end(ctx context.Context, f *os.File) error {
 	return r.store(ctx)
 }
 
-// join finds out where the broadcast is, and returns the bodies with which a file begins, once the relay has them. The state has then the
-// name of the file.
-func (r *run) join(ctx context.Context) ([][]byte, error) {
+// step is what a body adds to the file.
+type step struct {
+	added []byte
+	demo  broadcast.Demo // behind it
+}
+
+// join finds out where the broadcast is, and returns the steps with which a file begins, once the relay has their bodies. The state has
+// then the name of the file.
+func (r *run) join(ctx context.Context) ([]step, error) {
 	for n := 0; ; n++ {
-		at, bodies, err := r.joinOnce(ctx)
+		at, steps, err := r.joinOnce(ctx)
 		if err == nil {
-			label, name, err := r.dir.free(time.Now())
-			if err != nil {
-				return nil, fmt.Errorf("naming the recording of a broadcast: %w", err)
-			}
-			r.state = state{Of: r.of, Token: at.TokenRedirect, Signup: at.SignupFragment, File: name, Next: at.Fragment,
-				Interval: at.interval(), Demo: broadcast.Demo{Label: "replayd " + label}}
 			r.Log.InfoContext(ctx, "following a broadcast", "file", r.name(), "fragment", at.Fragment)
-			return bodies, r.store(ctx)
+			return steps, r.store(ctx)
 		}
 		if err := r.failed(ctx, n, err); err != nil {
 			return nil, err
@@ -209,37 +209,47 @@ func (r *run) join(ctx context.Context) ([][]byte, error) {
 	}
 }
 
-func (r *run) joinOnce(ctx context.Context) (at place, bodies [][]byte, err error) {
+// joinOnce sets the state if it succeeds: a file begins only with bodies that are whole.
+func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) {
 	if at, err = r.source.sync(ctx); err != nil {
 		return at, nil, err
 	}
-	var demo broadcast.Demo // a trial: a file begins only with bodies that are whole
+	label, name, err := r.dir.free(time.Now())
+	if err != nil {
+		return at, nil, fmt.Errorf("naming the recording of a broadcast: %w", err)
+	}
+	begin := broadcast.Demo{Label: "replayd " + label}
+	demo := begin
 	for part, fragment := range []int{at.SignupFragment, at.Fragment} {
 		body, err := r.source.fragment(ctx, at.TokenRedirect, fragment, broadcast.Part(part))
-		if err == nil {
-			_, err = demo.Append(nil, broadcast.Part(part), body)
-		}
 		if err != nil {
 			return at, nil, err
 		}
-		bodies = append(bodies, body)
+		added, err := demo.Append(nil, broadcast.Part(part), body)
+		if err != nil {
+			return at, nil, err
+		}
+		steps = append(steps, step{added, demo})
 	}
-	return at, bodies, nil
+	r.state = state{
+		Of: r.of, Token: at.TokenRedirect, Signup: at.SignupFragment, File: name, Next: at.Fragment, Interval: at.interval(), Demo: begin,
+	}
+	return at, steps, nil
 }
 
-// next returns the next body, once the relay has it.
-func (r *run) next(ctx context.Context) ([]byte, error) {
+// next returns the next step, once the relay has its body.
+func (r *run) next(ctx context.Context) (step, error) {
 	var failures, damaged, absences int
 	missed := time.Now() // since when the relay answers that it does not have the body
 	for {
 		body, err := r.source.fragment(ctx, r.state.Token, r.state.Next, r.state.Demo.Next)
 		if err == nil {
-			demo := r.state.Demo
-			if _, err = demo.Append(nil, demo.Next, body); err == nil {
-				return body, nil
+			s := step{demo: r.state.Demo}
+			if s.added, err = s.demo.Append(nil, s.demo.Next, body); err == nil {
+				return s, nil
 			}
 			if damaged++; damaged == maxDamaged {
-				return nil, fmt.Errorf("fragment %d arrives damaged: %w: %w", r.state.Next, err, errHole)
+				return step{}, fmt.Errorf("fragment %d arrives damaged: %w: %w", r.state.Next, err, errHole)
 			}
 		}
 		if errors.Is(err, errAbsent) {
@@ -257,7 +267,7 @@ func (r *run) next(ctx context.Context) ([]byte, error) {
 			missed, absences = time.Now(), 0
 		}
 		if err := r.failed(ctx, failures, err); err != nil {
-			return nil, err
+			return step{}, err
 		}
 		failures++
 	}
@@ -302,41 +312,16 @@ func (r *run) failed(ctx context.Context, n int, err error) error {
 	return sleep(ctx, pause(n, r.pace))
 }
 
-// add writes a body to the file, and stores the state behind it.
-func (r *run) add(ctx context.Context, f *os.File, body []byte) error {
-	s := &r.state
-	part, at := s.Demo.Next, s.Demo.Size
-	added, err := s.Demo.Append(nil, part, body)
-	if err != nil {
-		return err
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	have := info.Size() - at // a killed process may have written a part of it
-	if have < 0 {
-		return fmt.Errorf("%s has %d bytes of %d: %w", s.File, info.Size(), at, broadcast.ErrResume)
-	}
-	tail := make([]byte, min(have, int64(len(added))+1))
-	if _, err := f.ReadAt(tail, at); err != nil {
-		return err
-	}
-	rest, err := broadcast.Resume(tail, added)
-	if err != nil {
-		return err
-	}
-	at += have
-	if err := r.retry(ctx, "writing", func() error {
-		n, err := f.WriteAt(rest, at)
-		rest, at = rest[n:], at+int64(n) // what was written stays
-		return err
-	}); err != nil {
+// add writes a step to the file, and stores the state behind it.
+func (r *run) add(ctx context.Context, f *os.File, s step) error {
+	part, at := r.state.Demo.Next, r.state.Demo.Size
+	if err := r.retry(ctx, "writing", func() error { return write(f, at, s.added) }); err != nil {
 		return err
 	}
 	r.Metrics.body(written)
+	r.state.Demo = s.demo
 	if part == broadcast.Delta {
-		s.Next++
+		r.state.Next++
 	}
 	return r.store(ctx)
 }
@@ -346,12 +331,12 @@ func (r *run) store(ctx context.Context) error {
 	return r.retry(ctx, "noting", func() error { return r.dir.store(&r.state) })
 }
 
-// retry does something with a file until it succeeds, as after a disk was full, or ctx ends.
+// retry does something with a file until it succeeds, as after a disk was full, or ctx ends, or the file has other bytes.
 func (r *run) retry(ctx context.Context, doing string, f func() error) error {
 	for n := 0; ; n++ {
 		err := f()
-		if err == nil {
-			return nil
+		if err == nil || errors.Is(err, broadcast.ErrResume) {
+			return err
 		}
 		r.Log.ErrorContext(ctx, "a recording of a broadcast waits", "doing", doing, "file", r.name(), "error", err)
 		if err := sleep(ctx, pause(n, time.Second)); err != nil {
