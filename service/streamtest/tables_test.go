@@ -177,6 +177,8 @@ func resolve(m protoreflect.Message, refs func(uint32) string, strings *[][]byte
 		case ref && (m.Has(f) || !f.HasPresence()):
 			*strings = append(*strings, []byte(refs(uint32(m.Get(f).Uint()))))
 			m.Set(f, protoreflect.ValueOfUint32(uint32(len(*strings)-1)))
+		case f.Kind() == protoreflect.FloatKind && !f.IsList() && m.Has(f):
+			m.Set(f, m.Get(f)) // on the way that read takes, on which signaling NaNs become quiet ones
 		case f.Message() == nil || !m.Has(f):
 		case f.IsList():
 			for j := range m.Get(f).List().Len() {
