@@ -552,3 +552,34 @@ func TestSilence(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClose checks that closing an object ends reads of it, and that no request begins after it.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	s := buckettest.New(t)
+	s.Put("p/x", noise(1<<20))
+	b := open(t, s.URL("p"), hasty)
+	for i := range 50 {
+		h, err := b.Open(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error)
+		go func() {
+			_, err := h.ReadAt(make([]byte, 10), 0)
+			read <- err
+		}()
+		time.Sleep(time.Duration(i%10) * 20 * time.Microsecond) // so that the read begins before, meanwhile or after
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+		s.Requests()
+		_, later := h.ReadAt(make([]byte, 10), 500_000)
+		if n := len(s.Requests()); !errors.Is(later, context.Canceled) || n > 0 {
+			t.Errorf("%d requests after an object was closed, %v", n, later)
+		}
+		if err := <-read; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+}

@@ -96,7 +96,9 @@ func (o *object) Cost() int64 { return min(o.Bytes, MaxHeld) }
 
 // Close implements source.Handle. It cancels running requests and waits for them.
 func (o *object) Close() error {
+	o.mu.Lock() // no request begins after it
 	o.cancel()
+	o.mu.Unlock()
 	o.wg.Wait()
 	return nil
 }
@@ -205,6 +207,10 @@ func (o *object) next(offset int64) *part {
 			o.parts = slices.Clone(o.parts[i+1:])
 			break
 		}
+	}
+	if p.err = o.ctx.Err(); p.err != nil {
+		close(p.ready)
+		return p
 	}
 	o.wg.Go(func() {
 		defer close(p.ready)
