@@ -46,6 +46,8 @@ type Codec struct {
 	Spacing int64
 	// Lineage returns the replay's place among those of its game server, from the header of r. Nil if headers do not have it.
 	Lineage func(r *replaydv1.Replay) Lineage
+	// Noted reports whether the replay before one may stand beside its file: see catalog.Catalog.Previous. Headers cannot say it.
+	Noted bool
 	// Open returns a Reader of the replay. Open itself reads nothing.
 	Open func(in source.Input, o Options) (Reader, error)
 	// Survey decodes a replay up to its present end and returns what it found. It starts where the survey from ended, or at
@@ -67,6 +69,9 @@ type Codec struct {
 	// returns a *decoders.Error if the file is damaged; fields that were found before the damage stay set.
 	Describe func(ctx context.Context, in source.Input, r *replaydv1.Replay) error
 }
+
+// Succeeded reports whether replays of the format may have successors.
+func (c *Codec) Succeeded() bool { return c.Lineage != nil || c.Noted }
 
 // Lineage is a replay's place among those of its game server.
 type Lineage struct {

@@ -83,8 +83,11 @@ func (x *Index) describe(ctx context.Context, e *Entry) error {
 	}
 	if err == nil || r.GetIdentity() != "" {
 		e.Facts = factsOf(r)
-		if codec.Lineage != nil {
+		switch {
+		case codec.Lineage != nil:
 			e.Lineage = codec.Lineage(r)
+		case codec.Noted:
+			e.Previous = x.Files.Previous(ctx, e.Name)
 		}
 	}
 	return nil

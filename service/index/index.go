@@ -27,6 +27,7 @@ type Files interface {
 	Look(name string) (file catalog.File, dir bool, err error)
 	OpenContext(ctx context.Context, name string) (*source.File, error)
 	Locate(name string) (string, error)
+	Previous(ctx context.Context, name string) string
 }
 
 // Config holds an Index's settings.

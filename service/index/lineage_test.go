@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
 )
@@ -110,6 +111,23 @@ func TestStateOfOrigin(t *testing.T) {
 	list(t, x, index.Query{Scope: index.Everything()}, 10)
 	if got := state(); got != index.Abandoned {
 		t.Error("a file in its own root names it as the one before:", got)
+	}
+}
+
+// TestNoted checks that a demo is over because what stands beside another one says so.
+func TestNoted(t *testing.T) {
+	t.Parallel()
+	r := tree{t, t.TempDir()}
+	whole := demtest.Fight()
+	r.write("a.dem", whole[:len(whole)-30])
+	x := open(t, map[string]string{"r": r.dir})
+	e, err := x.Get(t.Context(), "r/a.dem", index.Everything())
+	r.must(err)
+	r.write(".b.dem.previous", []byte(e.Identity+"\n"))
+	r.write("b.dem", demtest.Sample())
+	list(t, x, index.Query{Scope: index.Everything()}, 10)
+	if after := x.Family("r", index.Everything()).After(e.Identity); len(after) != 1 || after[0].Name != "r/b.dem" || x.StateOf(e, time.Now()) != index.Abandoned {
+		t.Errorf("%+v, %v", after, x.StateOf(e, time.Now()))
 	}
 }
 

@@ -28,7 +28,7 @@ type chain struct {
 
 // chain returns the chain that begins with the replay of a request. It takes ownership of the replay.
 func (o *Opener) chain(ctx context.Context, q *request) (*chain, error) {
-	if c := q.Replay.Codec; c.Lineage == nil {
+	if c := q.Replay.Codec; !c.Succeeded() {
 		q.Replay.Close()
 		return nil, fault.BadRequest("follow_successors", "replays of format "+c.Format.String()+" have none")
 	}

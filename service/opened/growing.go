@@ -97,7 +97,7 @@ func (f *follower) watchAs(ctx context.Context, name string) error {
 			interest = x.Family(name, f.scope).Interest(path.Dir(name), e.Identity)
 			continue
 		}
-		if f.codec.Lineage == nil {
+		if !f.codec.Succeeded() {
 			continue
 		}
 		found, err := f.Successions.Find(ctx, e, false, f.scope)

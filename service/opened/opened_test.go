@@ -172,7 +172,7 @@ func TestOwner(t *testing.T) {
 		"a bad filter, live":  {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Include: bad, Follow: true}, field: "include[0].kinds[0]"},
 		"a bad column":        {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Columns: []string{"none"}, Encoding: arrow}, field: "columns"},
 		"names of nobody":     {req: &replaydv1.StreamEventsRequest{Replay: "r/map", ResolvePlayers: true}, field: "resolve_players"},
-		"no successors":       {req: &replaydv1.StreamEventsRequest{Replay: "r/demo", Follow: true, FollowSuccessors: true}, field: "follow_successors"},
+		"no successors":       {req: &replaydv1.StreamEventsRequest{Replay: "r/map", Follow: true, FollowSuccessors: true}, field: "follow_successors"},
 		"an unknown rule":     {req: &replaydv1.StreamEventsRequest{Replay: "r/game", SuccessorRule: 99}, field: "successor_rule"},
 		"no memory":           {req: &replaydv1.StreamEventsRequest{Replay: "r/game"}, memory: 1 << 10, err: errRefused},
 		"no memory, tables":   {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Encoding: arrow}, memory: 600 << 10, err: errRefused},

@@ -1,6 +1,8 @@
 package playcast
 
 import (
+	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,10 +10,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/replayd/replayd/decoders/dem"
 	"github.com/replayd/replayd/decoders/dem/broadcast"
 	"github.com/replayd/replayd/internal/hostos"
+	"github.com/replayd/replayd/service/catalog"
 )
 
 const (
@@ -32,6 +38,25 @@ type state struct {
 	Over   bool           `json:"over"`     // nothing follows the file
 	// Interval is how long a fragment takes.
 	Interval time.Duration `json:"interval"`
+	// Identity is that of the file, as replays of the daemon have it, and Previous that of the file before it, if this one follows it.
+	Identity string `json:"identity"`
+	Previous string `json:"previous,omitempty"`
+
+	last string // the name of the file before this one
+}
+
+// behind returns the state in which the file's successor begins.
+func (s *state) behind() state {
+	if s.File == "" {
+		return state{Previous: s.Previous, last: s.last}
+	}
+	return state{Previous: s.Identity, last: s.File}
+}
+
+// identityOf returns the identity of a demo, from what its sign-on part adds to it.
+func identityOf(added []byte) (string, error) {
+	_, sum, err := dem.New(bytes.NewReader(added), dem.Options{}).Header()
+	return "dem:sha256:" + hex.EncodeToString(sum[:]), err
 }
 
 // dir is the directory of a Match.
@@ -84,10 +109,16 @@ func (d *dir) store(s *state) error {
 	return os.Rename(path+".new", path)
 }
 
-// free returns a label and a name for the next file that no file has.
-func (d *dir) free(now time.Time) (label, name string, err error) {
+// free returns a label and a name for the file behind last that no file has, nor had: one that was removed must not come again, because
+// its readers would take the one for the other.
+func (d *dir) free(now time.Time, last string) (label, name string, err error) {
 	form := now.UTC().Format(nameForm)
-	for n := 1; ; n++ {
+	n := 1
+	if same, ok := strings.CutPrefix(strings.TrimSuffix(last, extension), form); ok {
+		before, _ := strconv.Atoi(strings.TrimPrefix(same, "-"))
+		n = max(before, 1) + 1
+	}
+	for ; ; n++ {
 		name = form
 		if n > 1 {
 			name += fmt.Sprintf("-%d", n)
@@ -100,12 +131,43 @@ func (d *dir) free(now time.Time) (label, name string, err error) {
 	}
 }
 
+// precede notes beside a file that is about to begin which one came before it, if any did.
+func (d *dir) precede(s *state) error {
+	path := filepath.Join(d.path, catalog.PreviousName(s.File))
+	if s.Previous == "" {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // of a file that had the name before
+			return err
+		}
+		return nil
+	}
+	return os.WriteFile(path, []byte(s.Previous+"\n"), 0o644) //nolint:gosec // as the file itself
+}
+
+// errGone means that the file that is written has gone: what follows belongs to the next one.
+var errGone = errors.New("somebody has removed the file")
+
+// open opens the file of a state. It makes one only where nothing was written.
+func (d *dir) open(s *state) (*os.File, error) {
+	flags := os.O_RDWR
+	if s.Demo.Size == 0 {
+		flags |= os.O_CREATE
+	}
+	f, err := os.OpenFile(filepath.Join(d.path, s.File), flags, 0o644) //nolint:gosec // who serves the directory may be another user
+	if errors.Is(err, fs.ErrNotExist) && s.Demo.Size > 0 {
+		return nil, errGone
+	}
+	return f, err
+}
+
 // write writes what a file lacks of the bytes from an offset on: a killed process, and a full disk, have left a part of them. It returns
-// broadcast.ErrResume if the file has others.
+// broadcast.ErrResume if the file has others, and errGone if another one has its name, or none.
 func write(f *os.File, at int64, added []byte) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if named, err := os.Stat(f.Name()); errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(named, info) {
+		return errGone
 	}
 	have := info.Size() - at
 	if have < 0 {

@@ -110,11 +110,11 @@ func (m *Match) Run(ctx context.Context) error {
 		case err == nil && !r.source.another(ctx, r.state.Token, r.state.Next):
 			return ctx.Err()
 		case err == nil:
-			r.state = state{}
-		case errors.Is(err, errHole) || errors.Is(err, errNew) || errors.Is(err, broadcast.ErrResume):
+			r.state = r.state.behind()
+		case errors.Is(err, errHole) || errors.Is(err, errNew) || errors.Is(err, errGone) || errors.Is(err, broadcast.ErrResume):
 			m.Log.WarnContext(ctx, "a recording of a broadcast ends before its match; the next file begins", "file", r.name(), "why", err)
 			m.Metrics.hole()
-			r.state = state{}
+			r.state = r.state.behind()
 		default:
 			return err
 		}
@@ -148,7 +148,7 @@ func (r *run) record(ctx context.Context) error {
 	}
 	var f *os.File
 	if err := r.retry(ctx, "opening the file", func() (err error) {
-		f, err = os.OpenFile(r.name(), os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // who serves the directory may be another user
+		f, err = r.dir.open(&r.state)
 		return err
 	}); err != nil {
 		return err
@@ -201,6 +201,9 @@ func (r *run) join(ctx context.Context) ([]step, error) {
 		at, steps, err := r.joinOnce(ctx)
 		if err == nil {
 			r.Log.InfoContext(ctx, "following a broadcast", "file", r.name(), "fragment", at.Fragment)
+			if err := r.retry(ctx, "noting the file before", func() error { return r.dir.precede(&r.state) }); err != nil {
+				return nil, err
+			}
 			return steps, r.store(ctx)
 		}
 		if err := r.failed(ctx, n, err); err != nil {
@@ -214,7 +217,7 @@ func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) 
 	if at, err = r.source.sync(ctx); err != nil {
 		return at, nil, err
 	}
-	label, name, err := r.dir.free(time.Now())
+	label, name, err := r.dir.free(time.Now(), r.state.last)
 	if err != nil {
 		return at, nil, fmt.Errorf("naming the recording of a broadcast: %w", err)
 	}
@@ -231,8 +234,13 @@ func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) 
 		}
 		steps = append(steps, step{added, demo})
 	}
+	identity, err := identityOf(steps[0].added)
+	if err != nil {
+		return at, nil, err
+	}
 	r.state = state{
 		Of: r.of, Token: at.TokenRedirect, Signup: at.SignupFragment, File: name, Next: at.Fragment, Interval: at.interval(), Demo: begin,
+		Identity: identity, Previous: r.state.Previous, last: r.state.last,
 	}
 	return at, steps, nil
 }
@@ -331,11 +339,11 @@ func (r *run) store(ctx context.Context) error {
 	return r.retry(ctx, "noting", func() error { return r.dir.store(&r.state) })
 }
 
-// retry does something with a file until it succeeds, as after a disk was full, or ctx ends, or the file has other bytes.
+// retry does something with a file until it succeeds, as after a disk was full, or ctx ends, or the file has other bytes or is gone.
 func (r *run) retry(ctx context.Context, doing string, f func() error) error {
 	for n := 0; ; n++ {
 		err := f()
-		if err == nil || errors.Is(err, broadcast.ErrResume) {
+		if err == nil || errors.Is(err, broadcast.ErrResume) || errors.Is(err, errGone) {
 			return err
 		}
 		r.Log.ErrorContext(ctx, "a recording of a broadcast waits", "doing", doing, "file", r.name(), "error", err)

@@ -22,6 +22,7 @@ var Codec = codec.Codec{
 	Tables:       &Tables,
 	Cost:         cost,
 	Spacing:      spacing,
+	Noted:        true,
 	Open:         opener,
 	Report:       report,
 	Describe:     describe,

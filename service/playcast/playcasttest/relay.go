@@ -64,6 +64,28 @@ func New(t *testing.T, n int) *Relay {
 	return Of(t, start, fragments[0].Full, deltas)
 }
 
+// Talk starts a relay with n fragments, in each of which somebody says its number.
+func Talk(t *testing.T, n int) *Relay {
+	t.Helper()
+	start, fragments, err := broadcast.Split(demtest.Fight(), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deltas [][]byte
+	for i := range n {
+		var says demtest.Bits
+		text := demtest.Proto(nil).Varint(1, 0).Text(2, strconv.Itoa(i))
+		says.UBitVar(314)
+		says.Varint(uint64(len(text)))
+		says.Raw(text)
+		body := binary.LittleEndian.AppendUint32([]byte{7}, uint32(300+64*i))
+		body = binary.LittleEndian.AppendUint32(append(body, 0), uint32(len(says.Bytes())))
+		deltas = append(deltas, append(body, says.Bytes()...))
+	}
+	deltas[n-1] = append(deltas[n-1], make([]byte, 6)...)
+	return Of(t, start, fragments[0].Full, deltas)
+}
+
 // Of starts a relay with the bodies of a broadcast.
 func Of(t *testing.T, start, full []byte, deltas [][]byte) *Relay {
 	t.Helper()

@@ -1,0 +1,32 @@
+package catalog_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/replayd/replayd/service/catalog"
+)
+
+// TestPrevious: what stands beside a file is read, unless it is no identity; and it is found by the name of that file alone.
+func TestPrevious(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"d/a.dem": demo, "d/.a.dem.previous": "dem:1\n", "d/long.dem": demo, "d/.long.dem.previous": strings.Repeat("x", 257),
+		"d/binary.dem": demo, "d/.binary.dem.previous": "\xff", "d/dir.dem": demo, "d/.dir.dem.previous/": "", "none.dem": demo,
+		"top.dem": demo, ".top.dem.previous": "dem:2",
+	})
+	write(t, filepath.Dir(dir), map[string]string{".out.dem.previous": "dem:3"})
+	c := open(t, map[string]string{"r": dir})
+	for name, want := range map[string]string{
+		"r/d/a.dem": "dem:1", "r/top.dem": "dem:2", "r/d/long.dem": "", "r/d/binary.dem": "", "r/d/dir.dem": "", "r/none.dem": "",
+		"r/../out.dem": "", "r": "", "r/d/.a.dem": "", "s/a.dem": "",
+	} {
+		if got := c.Previous(t.Context(), name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if catalog.PreviousName("a.dem") != ".a.dem.previous" {
+		t.Error("the name is documented")
+	}
+}
