@@ -129,9 +129,10 @@ func dotaMatch() []byte {
 	players := []string{"Ada", "Grace", "Linus", "Margaret", "Edsger", "Barbara", "Donald", "Frances", "Ken", "Radia"}
 	schema := []demtest.Serializer{
 		body,
-		{Name: "Player_t", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}}},
+		{Name: "Player_t", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_bIsValid", Type: "bool"}, {Name: "m_iPlayerTeam", Type: "int32"}}},
 		{Name: "PlayerTeam_t", Fields: []demtest.Field{{Name: "m_hSelectedHero", Type: "CHandle< CBaseEntity >"}, {Name: "m_iTeamSlot", Type: "int32"},
-			{Name: "m_iKills", Type: "int32"}, {Name: "m_iDeaths", Type: "int32"}, {Name: "m_iAssists", Type: "int32"}}},
+			{Name: "m_iKills", Type: "int32"}, {Name: "m_iDeaths", Type: "int32"}, {Name: "m_iAssists", Type: "int32"},
+			{Name: "m_nSelectedHeroID", Type: "HeroID_t"}, {Name: "m_iLevel", Type: "int32"}}},
 		{Name: "TeamData_t", Fields: []demtest.Field{{Name: "m_iNetWorth", Type: "int32"}}},
 		{Name: "CDOTA_PlayerResource", Fields: []demtest.Field{
 			{Name: "m_vecPlayerData", Type: "CUtlVectorEmbeddedNetworkVar< Player_t >", Serializer: "Player_t"},
@@ -167,11 +168,12 @@ func dotaMatch() []byte {
 	e := m.entities()
 	values := []demtest.Value{whole(10, 0)}
 	for i, name := range players {
-		values = append(values, text(name, 0, i, 0))
+		values = append(values, text(name, 0, i, 0), truth(true, 0, i, 1), signed(int64(2+i/5), 0, i, 2))
 	}
 	values = append(values, whole(10, 1))
 	for i := range players {
-		values = append(values, whole(handle(hero+i), 1, i, 0), signed(int64(i%5), 1, i, 1), signed(0, 1, i, 2), signed(0, 1, i, 3), signed(0, 1, i, 4))
+		values = append(values, whole(handle(hero+i), 1, i, 0), signed(int64(i%5), 1, i, 1), signed(0, 1, i, 2), signed(0, 1, i, 3), signed(0, 1, i, 4),
+			signed(numbers[i], 1, i, 5), signed(6, 1, i, 6))
 	}
 	m.create(e, resource, "CDOTA_PlayerResource", values...)
 	m.create(e, rules, "CDOTAGamerulesProxy", truth(true, 0), floats([]int{0, 0}, 40), truth(false, 0, 1), signed(0, 0, 2), signed(5, 0, 3), signed(invoker, 0, 4, 0))

@@ -51,9 +51,9 @@ export class DemStage extends Minimap<DemWorld> {
       x, y, is: () => `${words(name)} · ${lives.at(tick) ? `${Math.round(lives.at(tick)! * 100)} % of its health` : "destroyed"}`,
     }));
     return [...buildings, ...this.spots().map(({ id, x, y }): Thing => ({ x, y, is: () => {
-      const { heroes, levels, lives } = world.players.get(id)!;
+      const { heroes, levels, lives, items } = world.players.get(id)!;
       const [hero, level, life] = [heroes.at(tick), levels.at(tick), lives.at(tick)];
-      return [world.nameOf(id, tick), hero && words(hero), level && `level ${level}`, life && (life.alive ? `${life.now} of ${life.most} health` : "dead")].filter(Boolean).join(" · ");
+      return [world.nameOf(id, tick), hero && words(hero), level && `level ${level}`, life && (life.alive ? `${life.now} of ${life.most} health` : "dead"), items.at(tick)].filter(Boolean).join(" · ");
     } }))];
   }
 

@@ -1,6 +1,7 @@
 // The draft of a Dota match: its bans and picks.
 
-import type { Entity } from "@replayd/client";
+import type { Event } from "@replayd/client";
+import type { FieldValue } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import type { News } from "./format.js";
 
 /** A hero that was picked or banned. */
@@ -25,12 +26,9 @@ interface Known {
 /** The texts of the news about choices. */
 export const chosen = { ban: "was banned", pick: "was picked" } as const;
 
-/** A hero's name without the prefixes, case and underscores, in which a game's spellings of the name differ. */
-export const bare = (name: string) => name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_)/, "").replaceAll("_", "").toLowerCase();
-
 /** Names such as "npc_dota_badguys_tower1_mid" and "DragonKnight" as readable words. */
 export function words(name: string): string {
-  const text = name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_|npc_dota_|item_|modifier_|C(DOTA_Base)?NPC_)/, "").replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
+  const text = name.replace(/^(CDOTA_Unit_Hero_|npc_dota_hero_|npc_dota_|hero_|item_|weapon_|upgrade_|modifier_|C(DOTA_Base)?NPC_)/, "").replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ");
   return text.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()).replace("Goodguys", "Radiant").replace("Badguys", "Dire");
 }
 
@@ -50,25 +48,14 @@ export function draftOf(known: readonly Known[], news: readonly News[]): Choice[
   return [...choices, ...seen.filter(({ hero, pick }) => !choices.some((one) => one.hero === hero && one.pick === pick))];
 }
 
-/** Watches the rules of a game for bans and picks. */
-export class Drafting {
-  /** The fields that are known to be set. Undefined before the first look. */
-  private known: Set<string> | undefined;
+/** The fields of a game's rules that have who was banned and picked. */
+export const draftFields = ["m_pGameRules.m_BannedHeroes.*", "m_pGameRules.m_SelectedHeroes.*"];
 
-  /** Returns news of the heroes that were chosen since the last look. Those of the first look were chosen before. */
-  look(rules: Entity, tick: number): News[] {
-    const first = this.known === undefined;
-    const known = (this.known ??= new Set());
-    const news: News[] = [];
-    for (const [list, text] of [["m_BannedHeroes", chosen.ban], ["m_SelectedHeroes", chosen.pick]] as const) {
-      for (let i = 0; i < 24; i++) {
-        const field = `m_pGameRules.${list}.${String(i).padStart(4, "0")}`;
-        const id = Number(rules.get(field) ?? 0);
-        if (id <= 0 || known.has(field)) continue;
-        known.add(field);
-        if (!first) news.push({ tick, kind: "draft", client: -1, name: heroName(rules.names.get(field), id), text });
-      }
-    }
-    return news;
-  }
+/** The news of heroes that were chosen, of the fields that changed. */
+export function drafted(fields: readonly FieldValue[], event: Event, tick: number): News[] {
+  return fields.flatMap(({ field, name, value }): News[] => {
+    const [, list] = /\.m_(Banned|Selected)Heroes\./.exec(event.string(field)) ?? [];
+    const id = Number(value.value ?? 0);
+    return list && id > 0 ? [{ tick, kind: "draft", client: -1, name: heroName(name, id), text: list === "Banned" ? chosen.ban : chosen.pick }] : [];
+  });
 }

@@ -60,6 +60,8 @@ export interface Person {
   team: number;
   /** Health from 0 to 1. */
   health?: number;
+  /** What the player carries. */
+  carried?: string;
   /** A value for the end of the line, such as money. */
   value?: string;
 }

@@ -349,7 +349,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
       one.health !== undefined && health, one.value !== undefined && h("span", { class: "value" }, one.value)];
     if (overlay) return h("li", { class: one.here ? "shown" : "shown gone" }, ...parts);
     return h("li", {}, h("button", {
-      type: "button", "data-client": one.id, "aria-pressed": String(scene.followed === one.id), title: "Follow",
+      type: "button", "data-client": one.id, "aria-pressed": String(scene.followed === one.id), title: one.carried ? `Follow · ${one.carried}` : "Follow",
       class: one.here ? "" : "gone", onclick: () => follow(scene.followed === one.id ? undefined : one.id),
     }, ...parts));
   };

@@ -115,19 +115,15 @@ test("the clock of a live game catches up, passes nothing that has not arrived, 
   }
 });
 
-/** A world of Deadlock with three players, whose bodies are the entities 10 to 12, and a trooper. */
+/** A world with three players, whose bodies are the entities 10 to 12, and what tells it something at a tick. */
 function fight() {
   const world = new DemWorld(0, 64);
-  const entity = (index, className, fields) => world.watched.set(index, { index, className, get: (name) => fields[name], place: () => undefined });
-  const alive = (id, m_bAlive) => entity(1 + id, "CCitadelPlayerController", {
-    m_iszPlayerName: ["one", "two", "three"][id], m_hHeroPawn: (10 + id) | (5 << 14), m_iTeamNum: 2 + (id % 2), m_iPawnHealth: 100, m_bAlive,
+  const tell = (tick, kind, value) => world.apply([{ tick, string: (text) => text, event: { kind: { case: kind, value: { $typeName: typeOf(kind), ...value } } } }]);
+  const stands = (tick, id, more) => tell(tick, "samplePlayer", {
+    playerId: id, name: ["one", "two", "three"][id], heroName: `hero_${id}`, team: 2 + (id % 2), bodyIndex: 10 + id, health: 100, maxHealth: 100, alive: true, items: [], ...more,
   });
-  for (const id of [0, 1, 2]) {
-    alive(id, true);
-    entity(10 + id, "CCitadelPlayerPawn", {});
-  }
-  entity(20, "CNPC_Trooper", {});
-  return { world, alive, tell: (tick, kind, value) => world.apply([{ tick, event: { kind: { case: kind, value: { $typeName: typeOf(kind), ...value } } } }]) };
+  for (const id of [0, 1, 2]) stands(0, id);
+  return { world, stands, tell };
 }
 
 /** The name of the message of a kind of event, which others of the same name in other formats do not have. */
@@ -135,34 +131,39 @@ function typeOf(kind) {
   return `replayd.dem.v1.${kind[0].toUpperCase()}${kind.slice(1)}`;
 }
 
-test("kills, damage and chat of Deadlock are told by players", () => {
-  const { world, tell, alive } = fight();
-  tell(1, "damage", { victimIndex: 11, attackerIndex: 10 });
-  tell(1, "damage", { victimIndex: 11, attackerIndex: 10 });
-  tell(2, "damage", { victimIndex: 11, attackerIndex: 20 });
-  tell(3, "damage", { victimIndex: 10, attackerIndex: 10 });
-  assert.deepEqual(world.beats, [1], "one for a tick, and only of players among each other");
+test("kills, damage and chat of a demo are told by players", () => {
+  const { world, tell, stands } = fight();
+  stands(1, 1, { health: 90 });
+  stands(1, 2, { health: 80 });
+  stands(2, 1, { health: 95 });
+  assert.deepEqual(world.beats, [1], "one for a tick, and none of who recovers");
   tell(4, "kill", { victimIndex: 11, attackerIndex: 20, scorerIndex: 10, assisterIndexes: [12, 10] });
-  alive(1, false);
   tell(5, "kill", { victimIndex: 20, attackerIndex: 10, assisterIndexes: [] });
-  tell(199, "tick", {});
-  alive(2, false);
-  tell(200, "tick", {}); // the entities tell it before the message
   tell(201, "kill", { victimIndex: 12, attackerIndex: 20, assisterIndexes: [] });
   tell(202, "chat", { $typeName: "replayd.dem.v1.Chat", playerId: 0, text: "gg", sender: "", playerName: "" });
-  tell(203, "tick", {});
   assert.deepEqual(world.news.map(({ tick, kind, client, name, text }) => [tick, kind, client, name, text]), [
     [4, "death", 0, "one", "killed two with help of three"], [201, "death", 2, "three", "died"], [202, "chat", 0, "one", "gg"],
   ]);
 });
 
-test("a death of Deadlock that no message tells is told by the player", () => {
-  const { world, tell, alive } = fight();
-  tell(1, "tick", {});
-  alive(0, false);
-  tell(2, "tick", {});
-  tell(3, "tick", {});
-  assert.deepEqual(world.news.map(({ kind, name, text }) => [kind, name, text]), [["death", "one", "died"]]);
+test("a body belongs to the player who has it then, and a building that is told of no more is gone", () => {
+  const { world, tell, stands } = fight();
+  const entity = (tick, index, name, fields) => tell(tick, "sampleEntity", {
+    index, serial: 1, class: name, fields: Object.entries(fields).map(([field, value]) => ({ field, value: { case: typeof value === "object" ? "vector" : "int", value } })),
+  });
+  const at = (x) => ({ "CBodyComponent.place": { x, y: 5, z: 0 } });
+  entity(1, 10, "CCitadelPlayerPawn", { ...at(7), m_iHealth: 60n, m_angEyeAngles: { x: 0, y: 90, z: 0 } });
+  entity(1, 99, "CCitadelPlayerPawn", at(8)); // nobody's
+  stands(2, 0, { bodyIndex: 14, place: { x: 1, y: 2 }, items: ["upgrade_headshot_booster"], netWorth: 700, money: 5 });
+  entity(3, 10, "CCitadelPlayerPawn", at(9));
+  stands(4, 0, { bodyIndex: undefined, alive: false, health: 0 });
+  const { places, lives, items, worths, angles } = world.players.get(0);
+  assert.deepEqual([1, 2, 3, 4].map((tick) => places.at(tick)), [{ x: 7, y: -5 }, { x: 1, y: -2 }, { x: 1, y: -2 }, undefined]);
+  assert.deepEqual([1, 2, 4].map((tick) => lives.at(tick)), [{ now: 60, most: 100, alive: true }, { now: 100, most: 100, alive: true }, { now: 0, most: 100, alive: false }]);
+  assert.deepEqual([items.at(2), worths.at(2), angles.at(1)], ["Headshot Booster", 700, -Math.PI / 2]);
+  const tower = (tick, index, health) => entity(tick, index, "CDOTA_BaseNPC_Tower", { ...at(index), m_iHealth: health, m_iMaxHealth: 200, m_iTeamNum: 2 });
+  tower(64, 30, 200); tower(64, 31, 100); tower(128, 31, 50); tower(192, 31, 50);
+  assert.deepEqual([...world.buildings.values()].map(({ lives }) => [64, 128, 192].map((tick) => lives.at(tick))), [[1, 0, 0], [0.5, 0.25, 0.25]]);
 });
 
 test("behind damage nobody is who or where a client was before", () => {
