@@ -33,7 +33,7 @@ type daemon struct {
 func startDaemon(ctx context.Context, t *testing.T, dir string) *daemon {
 	t.Helper()
 	d := &daemon{program: filepath.Join(t.TempDir(), "replayd"), addr: freeAddr(t), dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-pgo=off", "-o", d.program, "github.com/replayd/replayd/cmd/replayd")
+	build := exec.CommandContext(ctx, "go", "build", "-pgo=off", "-trimpath", "-o", d.program, "github.com/replayd/replayd/cmd/replayd")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}

@@ -66,7 +66,7 @@ func TestShip(t *testing.T) {
 		"replayd-fleet": "github.com/replayd/replayd/cmd/replayd-fleet", "replayd-ship": "github.com/replayd/replayd/cmd/replayd-ship",
 		"nats-server": "github.com/nats-io/nats-server/v2",
 	} {
-		if out, err := exec.CommandContext(ctx, "go", "build", "-pgo=off", "-o", filepath.Join(bin, name), pkg).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "go", "build", "-pgo=off", "-trimpath", "-o", filepath.Join(bin, name), pkg).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}

@@ -19,7 +19,7 @@ func TestKill9(t *testing.T) {
 		t.Skip("builds the daemon")
 	}
 	program := filepath.Join(t.TempDir(), "replayd")
-	if out, err := exec.CommandContext(soon(t), "go", "build", "-pgo=off", "-ldflags=-w", "-o", program, "../../cmd/replayd").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(soon(t), "go", "build", "-pgo=off", "-ldflags=-w", "-trimpath", "-o", program, "../../cmd/replayd").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))

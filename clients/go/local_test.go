@@ -23,7 +23,7 @@ func program(t *testing.T) string {
 		t.Skip("builds the program")
 	}
 	path := filepath.Join(t.TempDir(), "replayd")
-	build := exec.CommandContext(soon(t), "go", "build", "-pgo=off", "-ldflags=-w", "-o", path, "../../cmd/replayd")
+	build := exec.CommandContext(soon(t), "go", "build", "-pgo=off", "-ldflags=-w", "-trimpath", "-o", path, "../../cmd/replayd")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -54,7 +54,7 @@ func Build(t *testing.T, pkg, name string) string {
 	if _, err := os.Stat(program); err == nil {
 		return program
 	}
-	if out, err := exec.Command("go", "build", "-pgo=off", "-ldflags=-w", "-o", program, pkg).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-pgo=off", "-ldflags=-w", "-trimpath", "-o", program, pkg).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
