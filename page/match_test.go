@@ -14,10 +14,12 @@ import (
 
 var update = flag.Bool("update", false, "write the demos of the browser's tests anew")
 
-// TestMatches checks that the demos and the map for the browser tests are the ones that this package generates.
+// TestMatches checks that two samples and the map for the browser tests are the ones that this package generates.
 func TestMatches(t *testing.T) {
-	for name, made := range map[string][]byte{"dota.dem": dotaMatch(), "cs.dem": csMatch(), "designed.map": designedMap(t)} {
-		path := filepath.Join("test", name)
+	for path, made := range map[string][]byte{
+		"../testdata/dem/teamfight.dem": dotaMatch(), "../testdata/dem/round.dem": csMatch(), "test/designed.map": designedMap(t),
+	} {
+		path = filepath.FromSlash(path)
 		if *update {
 			if err := os.WriteFile(path, made, 0o644); err != nil {
 				t.Fatal(err)
@@ -41,6 +43,13 @@ func signed(v int64, path ...int) demtest.Value {
 func truth(v bool, path ...int) demtest.Value {
 	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Bool(v) }}
 }
+
+// steamOf returns the Steam ID of a player, a number of no account, in a field of 64 bits.
+func steamOf(player int, path ...int) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Bits(steamID(player), 64) }}
+}
+
+func steamID(player int) uint64 { return 76561197960265729 + uint64(player) }
 
 func text(v string, path ...int) demtest.Value {
 	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.CString(v) }}
@@ -133,11 +142,13 @@ func dotaMatch() []byte {
 		{Name: "PlayerTeam_t", Fields: []demtest.Field{{Name: "m_hSelectedHero", Type: "CHandle< CBaseEntity >"}, {Name: "m_iTeamSlot", Type: "int32"},
 			{Name: "m_iKills", Type: "int32"}, {Name: "m_iDeaths", Type: "int32"}, {Name: "m_iAssists", Type: "int32"},
 			{Name: "m_nSelectedHeroID", Type: "HeroID_t"}, {Name: "m_iLevel", Type: "int32"}}},
+		{Name: "CDOTAPlayerController", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_steamID", Type: "uint64", Encoder: "fixed64"},
+			{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_nPlayerID", Type: "int32"}}},
 		{Name: "TeamData_t", Fields: []demtest.Field{{Name: "m_iNetWorth", Type: "int32"}}},
 		{Name: "CDOTA_PlayerResource", Fields: []demtest.Field{
 			{Name: "m_vecPlayerData", Type: "CUtlVectorEmbeddedNetworkVar< Player_t >", Serializer: "Player_t"},
 			{Name: "m_vecPlayerTeamData", Type: "CUtlVectorEmbeddedNetworkVar< PlayerTeam_t >", Serializer: "PlayerTeam_t"}}},
-		{Name: "CDOTATeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iHeroKills", Type: "int32"}}},
+		{Name: "CDOTATeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iHeroKills", Type: "int32"}, {Name: "m_iScore", Type: "int32"}}},
 		{Name: "CGameRules", Fields: []demtest.Field{{Name: "m_flGameStartTime", Type: "float32"}, {Name: "m_bGamePaused", Type: "bool"},
 			{Name: "m_nTotalPausedTicks", Type: "int32"}, {Name: "m_nGameState", Type: "int32"},
 			{Name: "m_BannedHeroes", Type: "int32[24]"}, {Name: "m_SelectedHeroes", Type: "int32[24]"}}},
@@ -164,7 +175,7 @@ func dotaMatch() []byte {
 	}
 	m := newMatch("dota", "dota", interval, []demtest.Message{demtest.Table{}.Create("CombatLogNames", false, entries...)}, schema...)
 
-	const resource, rules, teams, data, hero, tower = 1, 2, 3, 5, 10, 30
+	const resource, rules, teams, data, hero, tower, controller = 1, 2, 3, 5, 10, 30, 50
 	e := m.entities()
 	values := []demtest.Value{whole(10, 0)}
 	for i, name := range players {
@@ -178,7 +189,7 @@ func dotaMatch() []byte {
 	m.create(e, resource, "CDOTA_PlayerResource", values...)
 	m.create(e, rules, "CDOTAGamerulesProxy", truth(true, 0), floats([]int{0, 0}, 40), truth(false, 0, 1), signed(0, 0, 2), signed(5, 0, 3), signed(invoker, 0, 4, 0))
 	for i, name := range []string{"Radiant", "Dire"} {
-		m.create(e, teams+i, "CDOTATeam", whole(uint64(2+i), 0), text(name, 1), signed(0, 2))
+		m.create(e, teams+i, "CDOTATeam", whole(uint64(2+i), 0), text(name, 1), signed(0, 2), signed(0, 3))
 	}
 	for i, name := range []string{"CDOTA_DataRadiant", "CDOTA_DataDire"} {
 		worths := []demtest.Value{whole(5, 0)}
@@ -207,6 +218,9 @@ func dotaMatch() []byte {
 	for i, at := range []float64{-5500, 5300} {
 		m.create(e, tower+len(spots)+i, "CDOTA_BaseNPC_Fort", alive(2+i, -1, 1, 4500, place(at, at, 128))...)
 	}
+	for i, name := range players {
+		m.create(e, controller+i, "CDOTAPlayerController", text(name, 0), steamOf(i, 1), whole(uint64(2+i/5), 2), signed(int64(i), 3))
+	}
 	m.tick(0, e, false)
 
 	log := func(kind, target, attacker int, more demtest.Proto) demtest.Message {
@@ -233,7 +247,7 @@ func dotaMatch() []byte {
 			} else {
 				e.Update(resource, death, kill)
 			}
-			e.Update(teams+killer/5, signed(1, 2))
+			e.Update(teams+killer/5, signed(1, 2), signed(1, 3))
 		}
 		if tick%300 == 0 {
 			for side := range 2 {
@@ -271,9 +285,10 @@ func dotaMatch() []byte {
 	choice := func(pick, team int, hero int64) demtest.Proto {
 		return demtest.Proto(nil).Varint(1, int64(pick)).Varint(2, int64(team)).Varint(3, hero)
 	}
-	played := demtest.Proto(nil).Varint(1, 7000000003).Varint(2, 2).Varint(3, 2).Bytes(6, choice(0, 2, invoker)).Bytes(6, choice(0, 3, rubick))
+	played := demtest.Proto(nil).Varint(1, 7000000003).Varint(2, 2).Varint(3, 2).Varint(11, 1700000000).Bytes(6, choice(0, 2, invoker)).Bytes(6, choice(0, 3, rubick))
 	for i, number := range numbers {
-		played = played.Bytes(6, choice(1, 2+i/5, number))
+		played = played.Bytes(6, choice(1, 2+i/5, number)).Bytes(4, demtest.Proto(nil).
+			Text(1, "npc_dota_hero_"+npcs[i]).Text(2, players[i]).Varint(4, int64(steamID(i))).Varint(5, int64(2+i/5)))
 	}
 	return m.end(ticks, interval, demtest.Proto(nil).Bytes(4, demtest.Proto(nil).Bytes(4, played))...)
 }
@@ -290,12 +305,15 @@ func csMatch() []byte {
 	m := newMatch("csgo", "de_sample", interval, []demtest.Message{kinds},
 		body,
 		demtest.Serializer{Name: "Money_t", Fields: []demtest.Field{{Name: "m_iAccount", Type: "int32"}}},
+		demtest.Serializer{Name: "Track_t", Fields: []demtest.Field{{Name: "m_iKills", Type: "int32"}, {Name: "m_iDeaths", Type: "int32"}, {Name: "m_iAssists", Type: "int32"}}},
 		demtest.Serializer{Name: "CGameRules", Fields: []demtest.Field{{Name: "m_vMinimapMins", Type: "Vector"}, {Name: "m_vMinimapMaxs", Type: "Vector"}, {Name: "m_totalRoundsPlayed", Type: "int32"}}},
 		demtest.Serializer{Name: "CCSGameRulesProxy", Fields: []demtest.Field{{Name: "m_pGameRules", Type: "CGameRules*", Serializer: "CGameRules"}}},
-		demtest.Serializer{Name: "CCSTeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iScore", Type: "int32"}}},
+		demtest.Serializer{Name: "CCSTeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_szTeamname", Type: "char[129]"}, {Name: "m_iScore", Type: "int32"},
+			{Name: "m_szClanTeamname", Type: "char[129]"}}},
 		demtest.Serializer{Name: "CCSPlayerController", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_iTeamNum", Type: "uint8"},
 			{Name: "m_hPlayerPawn", Type: "CHandle< CCSPlayerPawn >"}, {Name: "m_bPawnIsAlive", Type: "bool"},
-			{Name: "m_pInGameMoneyServices", Type: "Money_t*", Serializer: "Money_t"}}},
+			{Name: "m_pInGameMoneyServices", Type: "Money_t*", Serializer: "Money_t"},
+			{Name: "m_steamID", Type: "uint64", Encoder: "fixed64"}, {Name: "m_pActionTrackingServices", Type: "Track_t*", Serializer: "Track_t"}}},
 		demtest.Serializer{Name: "CCSPlayerPawn", Fields: []demtest.Field{{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"},
 			{Name: "m_iHealth", Type: "int32"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_iTeamNum", Type: "uint8"}}},
 	)
@@ -307,14 +325,15 @@ func csMatch() []byte {
 		return side*(1500-float64(tick)*1.8) + 120*math.Cos(float64(i)), float64(i%5)*500 - 1000 + 90*math.Sin(float64(tick+30*i)/40)
 	}
 	for i, name := range players {
-		m.create(e, controller+i, "CCSPlayerController", text(name, 0), whole(uint64(2+i/5), 1), whole(handle(pawn+i), 2), truth(true, 3), truth(true, 4), signed(int64(800+150*i), 4, 0))
+		m.create(e, controller+i, "CCSPlayerController", text(name, 0), whole(uint64(2+i/5), 1), whole(handle(pawn+i), 2), truth(true, 3), truth(true, 4), signed(int64(800+150*i), 4, 0),
+			steamOf(i, 5), truth(true, 6), signed(int64(4+i*3%7), 6, 0), signed(int64(3+i*5%4), 6, 1), signed(int64(i%3), 6, 2))
 	}
 	for i := range players {
 		x, y := path(i, 0)
 		m.create(e, pawn+i, "CCSPlayerPawn", append(place(x, y, 512), signed(100, 1), whole(0, 2), whole(uint64(2+i/5), 3))...)
 	}
 	for i, name := range []string{"TERRORIST", "CT"} {
-		m.create(e, teams+i, "CCSTeam", whole(uint64(2+i), 0), text(name, 1), signed(int64(3+i), 2))
+		m.create(e, teams+i, "CCSTeam", whole(uint64(2+i), 0), text(name, 1), signed(int64(3+i), 2), text([]string{"Analysts", "Compilers"}[i], 3))
 	}
 	m.create(e, rules, "CCSGameRulesProxy", truth(true, 0), floats([]int{0, 0}, -2000, -1600, 0), floats([]int{0, 1}, 2000, 1600, 300), signed(7, 0, 2))
 	m.tick(0, e, false)
@@ -326,8 +345,8 @@ func csMatch() []byte {
 		case 400:
 			messages = append(messages, demtest.Message{ID: 207, Data: demtest.Proto(nil).Varint(2, 7).Bytes(3, demtest.Proto(nil).Varint(1, 9).Varint(5, 7)).
 				Bytes(3, demtest.Proto(nil).Varint(1, 9).Varint(5, 2)).Bytes(3, demtest.Proto(nil).Varint(1, 1).Text(2, "ak47")).Bytes(3, demtest.Proto(nil).Varint(1, 6).Varint(7, 1))})
-			e.Update(controller+2, signed(1400, 4, 0))
-			e.Update(controller+7, truth(false, 3))
+			e.Update(controller+2, signed(1400, 4, 0), signed(4+6%7+1, 6, 0))
+			e.Update(controller+7, truth(false, 3), signed(3+35%4+1, 6, 1))
 		}
 		for i := range players {
 			switch {

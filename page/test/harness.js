@@ -31,8 +31,8 @@ before(async () => {
   cpSync(join(repository, "testdata"), directory, { recursive: true });
   recorded = record(replayd, join(repository, "testdata/datafile/sample.map"), ["Nameless tee", "Ada", "Grace", "Linus", "Margaret", "Edsger"], 3000);
   writeFileSync(join(directory, "recorded.teehistorian"), recorded);
-  for (const name of ["dota.dem", "cs.dem", "designed.map"]) {
-    cpSync(fileURLToPath(new URL(name, import.meta.url)), join(directory, name));
+  for (const [name, path] of [["dota.dem", "testdata/dem/teamfight.dem"], ["cs.dem", "testdata/dem/round.dem"], ["designed.map", "page/test/designed.map"]]) {
+    cpSync(join(repository, path), join(directory, name));
     utimesSync(join(directory, name), 1.7e9, 1.7e9); // so that the daemon does not treat it as growing
   }
   daemon = await start(directory);
@@ -123,9 +123,9 @@ export async function says(page, selector, pattern) {
 }
 
 /** Waits until the daemon has indexed the map of a game in its root. */
-export async function mapFound(name) {
+export async function mapFound(name, map = "sample.map") {
   const described = async () => (await fetch(`${daemon.url}/v1/replays/samples/${name}`)).json();
-  while (!JSON.stringify(await described()).includes("sample.map")) await sleep(100);
+  while (!JSON.stringify(await described()).includes(map)) await sleep(100);
 }
 
 /**

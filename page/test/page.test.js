@@ -169,7 +169,7 @@ const matches = [
   },
   {
     name: "cs.dem", last: 640, players: 10, at: 500, who: 2, marks: 2,
-    side: [/Terrorists.*3.*Ada.*\$800.*Linus.*\$1400.*Counter-Terrorists.*4.*Frances.*dead/s], feed: [/Round 8 begins/, /Linus killed Frances with ak47, headshot/],
+    side: [/Analysts.*3.*Ada.*\$800.*Linus.*\$1400.*Compilers.*4.*Frances.*dead/s], feed: [/Round 8 begins/, /Linus killed Frances with ak47, headshot/],
   },
   { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Build order.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
 ];
@@ -428,7 +428,7 @@ test("an overlay shows what happens over what is below it", options, async (t) =
 });
 
 test("a live demo is shown as it grows, marks and all", options, async (t) => {
-  const bytes = readFileSync(fileURLToPath(new URL("dota.dem", import.meta.url)));
+  const bytes = readFileSync(join(repository, "testdata/dem/teamfight.dem"));
   const path = join(directory, "live.dem");
   let written = Math.floor(bytes.length * 0.55);
   writeFileSync(path, bytes.subarray(0, written));

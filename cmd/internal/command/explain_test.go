@@ -51,7 +51,7 @@ func TestPlayedIn(t *testing.T) {
 	for _, p := range playedIn(&replaydv1.DemReport{Players: []*replaydv1.DemPlayer{
 		{Name: "SourceTV", Team: new(int32(1))}, {Name: "nobody", Team: new(int32)}, {Name: "a", Team: new(int32(2))}, {Name: "b"},
 	}}) {
-		names = append(names, p.GetNames()...)
+		names = append(names, p.GetName())
 	}
 	if got := strings.Join(names, " "); got != "a b" {
 		t.Error(got)

@@ -41,10 +41,14 @@ func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 		c.Replay = name
 		return err
 	})
-	busy.Done()
 	if replay == nil {
+		busy.Done()
 		return err
 	}
+	if c.forPeople(con) && c.Addr == "" && replay.GetFormat() == replaydv1.Format_FORMAT_DEM {
+		addPlayed(ctx, replay)
+	}
+	busy.Done()
 	var counts *terminal.Counts
 	if c.Count && err == nil {
 		counts = &terminal.Counts{Events: map[string]int64{}}
@@ -56,8 +60,12 @@ func (c *infoCmd) Run(ctx context.Context, con Console, p Program) error {
 	return err
 }
 
+// forPeople reports whether the description is printed for people.
+func (c *infoCmd) forPeople(con Console) bool {
+	return c.Format == "text" || c.Format == "table" || c.Format == "auto" && widthOf(con) > 0
+}
+
 func (c *infoCmd) print(con Console, replay *replaydv1.Replay, counts *terminal.Counts) error {
-	width := widthOf(con)
 	switch {
 	case c.Format == "csv":
 		rows := newReplayRows(con.Out)
@@ -65,8 +73,8 @@ func (c *infoCmd) print(con Console, replay *replaydv1.Replay, counts *terminal.
 	case c.Format == "compact":
 		_, err := fmt.Fprintln(con.Out, replayLine(replay))
 		return err
-	case c.Format == "text" || c.Format == "table" || c.Format == "auto" && width > 0:
-		return (&terminal.Description{Out: con.Out, Width: width, Dim: newPainter(con).Dim}).Print(replay, counts)
+	case c.forPeople(con):
+		return (&terminal.Description{Out: con.Out, Width: widthOf(con), Dim: newPainter(con).Dim}).Print(replay, counts)
 	}
 	indent := "  "
 	if c.Format == "jsonl" {

@@ -83,7 +83,9 @@ func (c *lsCmd) local(ctx context.Context, p Program, each func(*replaydv1.Repla
 				r.Name = name + "/" + rel
 			} else {
 				r.Name = filepath.Join(dir, filepath.FromSlash(rel)) // a path that the other commands accept
-				c.addPlayed(ctx, r)
+				if c.played() {
+					addPlayed(ctx, r)
+				}
 			}
 			if err := each(r); err != nil {
 				return err
@@ -106,7 +108,9 @@ func (c *lsCmd) file(ctx context.Context, p Program, each func(*replaydv1.Replay
 	if err != nil {
 		return named(c.Dir, err)
 	}
-	c.addPlayed(ctx, r)
+	if c.played() {
+		addPlayed(ctx, r)
+	}
 	return each(r)
 }
 
@@ -116,12 +120,9 @@ const mostListed = 64 << 20
 // firstTeam is the first team of the engine that plays; those before it watch.
 const firstTeam = 2
 
-// addPlayed adds to the description of a file, if the output has players, what takes decoding: who took part where the header does not
-// say so, how long it is, and whether it has ended. What cannot be decoded is not known.
-func (c *lsCmd) addPlayed(ctx context.Context, to *replaydv1.Replay) {
-	if !c.played() {
-		return
-	}
+// addPlayed adds to the description of a file what takes decoding: who took part where the header does not say so, how long it is, and
+// whether it has ended. What cannot be decoded is not known.
+func addPlayed(ctx context.Context, to *replaydv1.Replay) {
 	if to.GetFormat() == replaydv1.Format_FORMAT_DEM && to.LastTick != nil { // it is at the end of the file
 		to.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
 	}
@@ -141,15 +142,15 @@ func (c *lsCmd) addPlayed(ctx context.Context, to *replaydv1.Replay) {
 		if err != nil {
 			return
 		}
-		to.Participants = playedIn(report.GetDem())
+		to.Lineup = codec.Lineup(playedIn(report.GetDem()))
 	}
 }
 
-// playedIn returns the names of those in a demo who did not watch only.
-func playedIn(r *replaydv1.DemReport) (all []*replaydv1.Participant) {
+// playedIn returns those in a demo who did not watch only.
+func playedIn(r *replaydv1.DemReport) (all []*replaydv1.Player) {
 	for _, p := range r.GetPlayers() {
 		if p.Team == nil || p.GetTeam() >= firstTeam {
-			all = append(all, &replaydv1.Participant{Names: []string{p.GetName()}})
+			all = append(all, &replaydv1.Player{Name: p.GetName(), Team: p.Team})
 		}
 	}
 	return all

@@ -123,7 +123,10 @@ func (d *description) header(r *replaydv1.Replay) {
 
 // people adds who played, and everybody who took part.
 func (d *description) people(r *replaydv1.Replay) {
-	d.add("players", clean(r.GetLineup()))
+	if r.GetLineup() != "" {
+		d.add("players", clean(Players(r)))
+	}
+	d.add("result", clean(Result(r)))
 	perSecond := cmp.Or(r.GetTicksPerSecond(), 50)
 	at := func(tick int32) string {
 		return length(time.Duration(float64(tick) / perSecond * float64(time.Second)))

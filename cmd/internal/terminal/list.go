@@ -56,7 +56,7 @@ var columns = []column[*replaydv1.Replay]{
 // Players says who played, for people. It is "" if that is not known.
 func Players(r *replaydv1.Replay) string {
 	if lineup := r.GetLineup(); lineup != "" || len(r.GetParticipants()) == 0 {
-		return strings.TrimSuffix(lineup, ", "+Result(r))
+		return strings.TrimSuffix(lineup, ", "+winners(r))
 	}
 	var names []string
 	for _, p := range r.GetParticipants() {
@@ -69,20 +69,15 @@ func Players(r *replaydv1.Replay) string {
 
 // Result says how a game ended, for people: who won, or the fastest finish of a race. It is "" if that is not known.
 func Result(r *replaydv1.Replay) string {
-	var won []string
-	ties := 0
-	for _, p := range r.GetPlayers() {
-		switch p.GetResult() {
-		case replaydv1.PlayerResult_PLAYER_RESULT_WIN:
-			won = append(won, p.GetName())
-		case replaydv1.PlayerResult_PLAYER_RESULT_TIE:
-			ties++
+	if won := winners(r); won != "" {
+		for _, p := range r.GetPlayers() {
+			if r.GetFormat() == replaydv1.Format_FORMAT_DEM && p.GetResult() == replaydv1.PlayerResult_PLAYER_RESULT_WIN {
+				return cmp.Or(wonBy(p.GetTeam()), won)
+			}
 		}
+		return won
 	}
-	switch {
-	case len(won) > 0 && len(won) < len(r.GetPlayers()):
-		return strings.Join(won, " and ") + " won"
-	case ties > 0:
+	if slices.ContainsFunc(r.GetPlayers(), func(p *replaydv1.Player) bool { return p.GetResult() == replaydv1.PlayerResult_PLAYER_RESULT_TIE }) {
 		return "tie"
 	}
 	var first string
@@ -95,6 +90,31 @@ func Result(r *replaydv1.Replay) string {
 		}
 	}
 	return first
+}
+
+// winners says which players won, if others did not, as a lineup does.
+func winners(r *replaydv1.Replay) string {
+	var won []string
+	for _, p := range r.GetPlayers() {
+		if p.GetResult() == replaydv1.PlayerResult_PLAYER_RESULT_WIN {
+			won = append(won, p.GetName())
+		}
+	}
+	if len(won) == 0 || len(won) == len(r.GetPlayers()) {
+		return ""
+	}
+	return strings.Join(won, " and ") + " won"
+}
+
+// wonBy says which side of Dota 2 won, the only game whose demos say it.
+func wonBy(team int32) string {
+	switch team {
+	case 2:
+		return "Radiant won"
+	case 3:
+		return "Dire won"
+	}
+	return ""
 }
 
 func lastName(p *replaydv1.Participant) string {

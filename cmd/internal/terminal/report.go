@@ -416,6 +416,10 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 		s.section("")
 		s.text.WriteString(strings.TrimRight(fit(strings.Join(score, "  :  "), s.Width), " ") + "\n")
 	}
+	if won := wonBy(r.GetMatch().GetWinner()); won != "" && s.report.GetEnded() {
+		s.section("")
+		s.text.WriteString(won + "\n")
+	}
 	if len(g.rows) == 0 {
 		return
 	}

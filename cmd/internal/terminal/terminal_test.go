@@ -280,6 +280,10 @@ func TestResult(t *testing.T) {
 		{Names: []string{"before", "fast"}, Finishes: []*replaydv1.Finish{{Time: 3377}, {Time: 3400}}},
 		{}, {Names: []string{"slow"}},
 	}}
+	fought := played(loss, win, win) // a demo of Dota 2
+	fought.Format, fought.Players[2].Team = replaydv1.Format_FORMAT_DEM, new(int32(3))
+	*fought.Players[0].Team, *fought.Players[1].Team = 2, 3
+	fought.Lineup = codec.Lineup(fought.GetPlayers())
 	for _, c := range []struct {
 		of              *replaydv1.Replay
 		players, result string
@@ -290,6 +294,7 @@ func TestResult(t *testing.T) {
 		{played(win, win), "A vs B", ""},
 		{played(tie, tie), "A vs B", "tie"},
 		{played(loss, loss), "A vs B", ""},
+		{fought, "A vs B, C", "Dire won"},
 		{raced, "slow, fast", "1:07.54 fast"},
 	} {
 		if players, result := terminal.Players(c.of), terminal.Result(c.of); players != c.players || result != c.result {
