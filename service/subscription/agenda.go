@@ -33,6 +33,9 @@ func (s *subscription) leave(r *replay) {
 	}
 }
 
+// isPaused reports whether a replay was left because it cannot be read now.
+func (r *replay) isPaused() bool { return !r.again.IsZero() }
+
 // goOn begins a replay again that was left, if its file has changed since.
 func (s *subscription) goOn(r *replay) {
 	e := s.fileOf(r)
@@ -171,7 +174,11 @@ func (s *subscription) lookAtAll() {
 func (s *subscription) look() error {
 	silent := map[*root][]string{}
 	for _, r := range s.replays {
-		if s.leave(r); !r.running && !r.queued && r.left != nil {
+		switch s.leave(r); {
+		case r.running || r.queued:
+		case r.isPaused() && !time.Now().Before(r.again):
+			s.want(r, s.fileOf(r))
+		case r.left != nil:
 			silent[r.root] = append(silent[r.root], r.left.Name)
 		}
 	}
@@ -258,13 +265,14 @@ func (s *subscription) begin() error {
 
 // start starts the goroutine of a replay.
 func (s *subscription) start(r *replay, slot bool) {
-	r.queued, r.hurries, r.running, r.caught, r.left, r.slot = false, false, true, false, nil, slot
+	r.queued, r.hurries, r.running, r.caught, r.left, r.again, r.slot = false, false, true, false, nil, time.Time{}, slot
 	r.leaving.Store(false)
 	r.over, r.drained = false, false
 	if slot {
 		r.root.running++
 	}
-	if r.short == 0 {
+	if _, isOpen := r.root.at.find(r.of.Number); !isOpen {
+		r.fresh = true
 		s.beginning++
 	}
 	s.behind++

@@ -33,8 +33,10 @@ type replay struct {
 	caught  bool // all events that existed were sent
 	queued  bool // it is about to be begun
 	hurries bool // with queued: it is a live game
+	fresh   bool // it is running, and in no token yet
 	// When it was left because it is silent: its file.
 	left   *index.Entry
+	again  time.Time // when it was left because it cannot be read now: when it is tried again
 	cancel context.CancelFunc
 
 	// leaving is set before cancel is called because the replay is silent.
@@ -46,14 +48,17 @@ type replay struct {
 	format  decoders.Format // of the last file
 	over    bool            // its end was put into the queue
 	drained bool
-	held    *frame.Frame    // the end of a file that is gone: perhaps another one has the rest
-	tried   map[string]bool // names of files that cannot be streamed
+	held    *frame.Frame          // the end of a file that is gone: perhaps another one has the rest
+	tried   map[string]bool       // names of files that cannot be streamed
+	pause   time.Duration         // the next one, after a failure; 0 if the last attempt got further
+	told    replaydv1.ErrorReason // of the last failure that was sent, if no attempt got further since
 }
 
 // result is what became of a replay's goroutine.
 type result struct {
 	what  outcome
-	fatal error // ends the subscription
+	again time.Time // with paused: when it is tried again
+	fatal error     // ends the subscription
 }
 
 type outcome int
@@ -63,14 +68,16 @@ const (
 	over                   // no more of the replay will follow
 	skipped                // nothing of the replay is wanted, or it is gone
 	silent                 // it was left at its present end
+	paused                 // it cannot be read now, and others take its place meanwhile
 )
 
 // errOther means that the file that was opened has another replay by now.
 var errOther = errors.New("another replay has the file")
 
 const (
-	// pauseFirst and pauseMost bound how long a replay that cannot be read waits before it is tried again.
-	pauseFirst, pauseMost = 100 * time.Millisecond, time.Minute
+	// pauseFirst and pauseMost bound how long a replay that cannot be read waits before it is tried again. After a pause of pauseHere it
+	// leaves its place to others.
+	pauseFirst, pauseHere, pauseMost = 100 * time.Millisecond, time.Second, time.Minute
 	// maxTries is how often a file that has changed under a replay's hands is opened again at once.
 	maxTries = 5
 	// settled is how long a file that is written as a whole must not have changed before its damage counts: it may be being copied.
@@ -87,9 +94,7 @@ func (s *subscription) stream(ctx context.Context, r *replay) result {
 	}()
 	r.tried = map[string]bool{}
 	var first *replaydv1.SubscriptionFailure // of a file, while another may have the replay
-	var told replaydv1.ErrorReason           // the reason of the last failure that was sent, since which nothing was
-	tries, pause := 0, pauseFirst
-	for {
+	for tries := 0; ; {
 		e, err := s.locate(ctx, r)
 		switch {
 		case err != nil:
@@ -112,7 +117,7 @@ func (s *subscription) stream(ctx context.Context, r *replay) result {
 			return result{}
 		}
 		if r.reached != before {
-			tries, pause, told = 0, pauseFirst, 0
+			tries, r.pause, r.told = 0, 0, 0
 		}
 		if err == nil || isMoved(err) { // another file may have the rest
 			if tries++; tries > maxTries || errors.Is(err, source.ErrShrunk) || isShrunk(r.held) {
@@ -131,17 +136,21 @@ func (s *subscription) stream(ctx context.Context, r *replay) result {
 			return result{what: skipped} // the filters can match nothing in it
 		case code == codes.Unavailable || code == codes.ResourceExhausted:
 			failure.Retried = true
-			if told != failure.GetReason() {
-				told = failure.GetReason()
+			if r.told != failure.GetReason() {
+				r.told = failure.GetReason()
 				if s.queue.put(ctx, item{of: r, failure: failure}) != nil {
 					return result{}
 				}
 			}
-			if sleep(ctx, pause) != nil {
+			r.pause = min(max(2*r.pause, pauseFirst), pauseMost)
+			if r.pause > pauseHere && code == codes.Unavailable { // with too many streams, others would fail, too
+				return result{what: paused, again: time.Now().Add(r.pause)}
+			}
+			if sleep(ctx, r.pause) != nil {
 				return result{}
 			}
-			pause = min(2*pause, pauseMost)
-		case code == codes.DataLoss && !s.Selection.MayGrow(e) && s.changes(ctx, e):
+		case code == codes.DataLoss && !s.Selection.MayGrow(e) && s.mayChange(ctx, e):
+			return result{what: paused, again: e.Modified.Add(settled)}
 		default:
 			r.tried[e.Name] = true
 			if first == nil {
@@ -233,19 +242,10 @@ func (s *subscription) locate(ctx context.Context, r *replay) (*index.Entry, err
 	}
 }
 
-// changes waits until a file that is damaged changes, and reports whether it did: it may be being copied. It returns false for a file
-// that was not written to recently.
-func (s *subscription) changes(ctx context.Context, e *index.Entry) bool {
-	for time.Since(e.Modified) < settled {
-		if sleep(ctx, pauseFirst) != nil {
-			return true
-		}
-		now, err := s.Selection.Look(ctx, e.Name)
-		if err != nil || now.Size != e.Size || !now.Modified.Equal(e.Modified) || now.ID != e.ID {
-			return true
-		}
-	}
-	return false
+// mayChange reports whether a file that is damaged has changed, or was written to recently: it may be being copied.
+func (s *subscription) mayChange(ctx context.Context, e *index.Entry) bool {
+	now, err := s.Selection.Look(ctx, e.Name)
+	return err != nil || now.Size != e.Size || !now.Modified.Equal(e.Modified) || now.ID != e.ID || time.Since(e.Modified) < settled
 }
 
 // open streams the file of a replay, from where the replay stands.

@@ -253,11 +253,11 @@ func (s *subscription) frame(r *replay, f *frame.Frame) error {
 		}
 		r.at = at
 		r.root.at.reach(r.of.Number, at)
+		s.inToken(r)
 	}
 	if r.short == 0 {
 		s.last++
 		r.short = s.last
-		s.beginning--
 	}
 	if response.GetHeartbeat() != nil { // its progress is in the next token, and in the next heartbeat of all
 		f.Free()
@@ -311,9 +311,6 @@ func (s *subscription) fail(r *replay, failure *replaydv1.SubscriptionFailure) e
 	if r.short == 0 {
 		s.last++
 		r.short = s.last
-		if r.running {
-			s.beginning--
-		}
 	}
 	return s.respond(&replaydv1.SubscribeEventsResponse{
 		Replay: r.short, Response: &replaydv1.SubscribeEventsResponse_Failure{Failure: failure},
@@ -327,10 +324,8 @@ func (s *subscription) ended(r *replay, how *result) error {
 	}
 	s.vacate(r)
 	r.cancel()
-	if r.running = false; r.short == 0 {
-		s.beginning--
-	}
-	if !r.caught {
+	r.running = false
+	if s.inToken(r); !r.caught {
 		s.behind--
 	}
 	switch how.what {
@@ -341,9 +336,19 @@ func (s *subscription) ended(r *replay, how *result) error {
 		delete(s.replays, id{r.root.alias, r.of.Number})
 	case silent:
 		s.goOn(r)
+	case paused:
+		r.again = how.again
 	case stopped: // the subscription ends, too
 	}
 	return nil
+}
+
+// inToken notes that a replay is in the token, or needs no room in it any more.
+func (s *subscription) inToken(r *replay) {
+	if r.fresh {
+		r.fresh = false
+		s.beginning--
+	}
 }
 
 // vacate gives the place of a replay to others of its root.
@@ -365,7 +370,7 @@ func (s *subscription) heartbeat() error {
 				p.BytesPresent = new(e.Size)
 			}
 			beat.Replays = append(beat.Replays, p)
-		case !r.running && !r.queued:
+		case !r.running && !r.queued && !r.isPaused():
 			beat.Silent++
 		default:
 			beat.Waiting++
