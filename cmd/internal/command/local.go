@@ -163,8 +163,8 @@ func addParticipants(ctx context.Context, file *source.File, to *replaydv1.Repla
 		return
 	}
 	to.Participants = r.GetParticipants()
-	if to.GetState() == replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED {
-		to.State = r.GetState()
+	if s := r.GetState(); s != replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED { // what is new may be whole, which its time does not tell
+		to.State = s
 	}
 	if to.GetDuration() == nil && r.GetTicksPerSecond() > 0 {
 		to.Duration = durationpb.New(time.Duration(float64(r.GetPlayersTick()) / r.GetTicksPerSecond() * float64(time.Second)))
