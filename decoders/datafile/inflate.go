@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/klauspost/compress/zlib"
-
 	"github.com/replayd/replayd/decoders"
 )
 
@@ -24,7 +22,7 @@ type inflater struct {
 	file   *File
 	stored section
 	ahead  *bufio.Reader
-	zlib   io.ReadCloser
+	zlib   unzlib
 	src    io.Reader // the open blob's inflated bytes
 
 	excess [1]byte
@@ -59,16 +57,10 @@ func (in *inflater) begin() error {
 	case in.left > size*maxRatio:
 		return in.corrupt("declares %d bytes, to which %d cannot inflate", in.left, size)
 	}
-	var err error
-	if again, ok := in.zlib.(zlib.Resetter); ok {
-		err = again.Reset(in.ahead, nil)
-	} else {
-		in.zlib, err = zlib.NewReader(in.ahead)
-	}
-	if err != nil {
+	if err := in.zlib.open(in.ahead); err != nil {
 		return in.failed(err)
 	}
-	in.src = in.zlib
+	in.src = &in.zlib
 	return nil
 }
 
