@@ -135,7 +135,7 @@ func mountFaults(t *testing.T, from string) *faultfs {
 		t.Skip("there is no FUSE here")
 	}
 	program := filepath.Join(t.TempDir(), "faultfs")
-	if out, err := exec.Command("go", "build", "-trimpath", "-C", filepath.Join("..", "..", "..", "tools", "faultfs"), "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", filepath.Join("..", "..", "..", "tools", "faultfs"), "-trimpath", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	f := &faultfs{t: t, dir: t.TempDir()}
