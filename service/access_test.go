@@ -44,7 +44,7 @@ type guarded struct {
 const others = "second-root"
 
 // startGuarded runs a daemon on two directories.
-func startGuarded(t *testing.T, dir, other, tokens string) *guarded {
+func startGuarded(t *testing.T, dir, other, tokens string, change ...func(*service.Config)) *guarded {
 	t.Helper()
 	g := &guarded{tokens: filepath.Join(t.TempDir(), "tokens")}
 	write(t, g.tokens, []byte(tokens))
@@ -61,6 +61,9 @@ func startGuarded(t *testing.T, dir, other, tokens string) *guarded {
 		c.Catalog, err = catalog.New([]catalog.Root{{Alias: alias, Dir: dir}, {Alias: others, Dir: other}}, catalog.Options{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, f := range change {
+			f(c)
 		}
 	})
 	g.viaWeb, err = grpc.NewClient(g.web, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -29,6 +29,7 @@
 //
 //	stream_events.go   StreamEvents
 //	decode_replay.go   DecodeReplay: uploads
+//	follow_broadcast.go FollowBroadcast
 //	create_replay.go   CreateReplay and DeleteReplay: temporary replays
 //	list_replays.go    ListReplays
 //	get_replay.go      GetReplay, and the views that it shares with ListReplays

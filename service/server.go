@@ -25,6 +25,7 @@ import (
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/opened"
+	"github.com/replayd/replayd/service/playcast"
 	"github.com/replayd/replayd/service/stream"
 	"github.com/replayd/replayd/service/succession"
 	"github.com/replayd/replayd/service/tables"
@@ -72,6 +73,8 @@ type Config struct {
 	// TemporaryLife is the longest time for which a client's stored replay is kept. Default 1 hour. If it is negative, clients
 	// cannot store replays.
 	TemporaryLife time.Duration
+	// Broadcasts follows the broadcasts that clients name. Nil follows none.
+	Broadcasts *playcast.Follower
 	// Assets is a directory with images of maps, for the page. Nil is none. See page.Assets.
 	Assets *os.Root
 	// CheckpointBytes limits the memory of checkpoints, which make starts in the middle of large replays fast. Default 64 MiB.

@@ -183,6 +183,16 @@ func (c *Client) Report(ctx context.Context, name string, tick *int32) (*replayd
 	return r.GetReport(), nil
 }
 
+// FollowBroadcast has the server follow the HTTP broadcast of a running match, and returns the name under which to stream it, with Follow.
+// A URL is followed once, however often it is asked for.
+func (c *Client) FollowBroadcast(ctx context.Context, url string) (name string, err error) {
+	r, err := c.service.FollowBroadcast(ctx, &replaydv1.FollowBroadcastRequest{Url: url})
+	if err != nil {
+		return "", explain(err)
+	}
+	return r.GetReplay(), nil
+}
+
 // Replays lists the replays that the request selects, ordered by name. It fetches further pages as the loop needs them. A nil
 // request lists all replays. The iterator ends after the first error.
 func (c *Client) Replays(ctx context.Context, req *replaydv1.ListReplaysRequest) iter.Seq2[*replaydv1.Replay, error] {

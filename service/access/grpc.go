@@ -28,6 +28,7 @@ var methods = map[string]Power{
 	"/replayd.v1.ReplayService/DecodeReplay":    Upload,
 	"/replayd.v1.ReplayService/CreateReplay":    Upload,
 	"/replayd.v1.ReplayService/DeleteReplay":    Upload,
+	"/replayd.v1.ReplayService/FollowBroadcast": Upload,
 	"/replayd.v1.ReplayService/GetServerInfo":   0,
 
 	"/arrow.flight.protocol.FlightService/ListFlights":   Read,

@@ -107,6 +107,10 @@ var operations = []operation{
 		Summary: "Returns the length and the tag of such a file.",
 	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, tabling, (*Handler).table),
 	operationOf(Operation{
+		Method: http.MethodPost, Path: broadcastsPath, RPC: "replayd.v1.ReplayService.FollowBroadcast", Status: http.StatusOK,
+		Summary: "Follows the broadcast of a running match, and says under which name.",
+	}, &replaydv1.FollowBroadcastRequest{}, broadcasting, (*Handler).broadcast),
+	operationOf(Operation{
 		Method: http.MethodPost, Path: decodePath, RPC: "replayd.v1.ReplayService.DecodeReplay", Status: http.StatusOK,
 		Summary: "Streams the events of the replay in the body, and keeps nothing.",
 	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, decoding, (*Handler).decode),

@@ -37,12 +37,13 @@ import (
 const Prefix = "/v1/"
 
 const (
-	replaysPath  = Prefix + "replays"
-	decodePath   = Prefix + "decode"
-	documentPath = Prefix + "openapi.json"
-	eventsSuffix = "/events"
-	reportSuffix = "/report"
-	tablesInfix  = "/tables/"
+	replaysPath    = Prefix + "replays"
+	decodePath     = Prefix + "decode"
+	broadcastsPath = Prefix + "broadcasts"
+	documentPath   = Prefix + "openapi.json"
+	eventsSuffix   = "/events"
+	reportSuffix   = "/report"
+	tablesInfix    = "/tables/"
 
 	// The paths as OpenAPI writes them.
 	replayPath = replaysPath + "/{name}"
@@ -103,6 +104,7 @@ func methods(path string) (allowed map[string]operation, name string) {
 	switch {
 	case path == documentPath:
 	case path == decodePath:
+	case path == broadcastsPath:
 	case path == replaysPath:
 	case below && strings.HasSuffix(rest, eventsSuffix):
 		path, name = eventsPath, strings.TrimSuffix(rest, eventsSuffix)
@@ -222,6 +224,11 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request, _ string, optio
 	defer up.close()
 	resp, f := h.only(r, replaydv1.ReplayService_CreateReplay_FullMethodName, up.receive)
 	answer(w, http.StatusCreated, resp, ofUpload(f))
+}
+
+// broadcast follows a broadcast.
+func (h *Handler) broadcast(w http.ResponseWriter, r *http.Request, _ string, req *replaydv1.FollowBroadcastRequest) {
+	h.unary(w, r, replaydv1.ReplayService_FollowBroadcast_FullMethodName, req)
 }
 
 // remove removes a temporary replay.

@@ -99,6 +99,11 @@ func creating(options *replaydv1.CreateReplayOptions) parameters {
 	return parameters{"time-to-live": interval(&options.TimeToLive)}
 }
 
+// broadcasting returns the parameters of a broadcast to follow.
+func broadcasting(req *replaydv1.FollowBroadcastRequest) parameters {
+	return parameters{"url": text(&req.Url)}
+}
+
 // decoding returns the parameters of an upload.
 func decoding(req *replaydv1.StreamEventsRequest) parameters {
 	in := &replaydv1.EventFilter{}

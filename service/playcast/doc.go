@@ -15,7 +15,7 @@
 // begins. So it does when somebody removes the file.
 //
 // A relay is asked at most once in [Match.Pace], also while the Match catches up. What is read is bounded in size and time. Nothing is
-// reached that the operator did not name: redirects lead to the same host alone, and addresses of private networks need
+// reached that the operator did not name: redirects lead to paths below the URL alone, and addresses of private networks need
 // [Match.Networks], unless the URL itself has the address.
 //
 // Protocol: sync (JSON) names a fragment; then start, full and delta of it, and delta of each that follows. 404 and 405 mean not yet, or

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -69,7 +70,8 @@ func newRemote(base *url.URL, networks []netip.Prefix, pace time.Duration, agent
 			MaxResponseHeaderBytes: maxHeaders, MaxIdleConnsPerHost: 1, MaxConnsPerHost: 1, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
 		},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
-			if to.URL.Scheme != base.Scheme || to.URL.Host != base.Host || len(via) > maxRedirect {
+			below := strings.HasPrefix(path.Clean(to.URL.Path), strings.TrimRight(base.Path, "/")+"/")
+			if to.URL.Scheme != base.Scheme || to.URL.Host != base.Host || !below || len(via) > maxRedirect {
 				return fmt.Errorf("a redirect to %s: %w", to.URL.Host, errRefused)
 			}
 			return nil

@@ -87,13 +87,19 @@ func openDir(path string) (*dir, error) {
 	return &dir{path: path, lock: f}, nil
 }
 
-// load returns the stored state, and none if there is none that can be read.
+// load returns the stored state of a file, and none if there is none that can be read.
 func (d *dir) load() (s state, ok bool) {
-	text, err := os.ReadFile(filepath.Join(d.path, stateName))
-	if err != nil || json.Unmarshal(text, &s) != nil || filepath.Base(s.File) != s.File || filepath.Ext(s.File) != extension {
+	s, ok = d.read()
+	if !ok || filepath.Base(s.File) != s.File || filepath.Ext(s.File) != extension {
 		return state{}, false
 	}
 	return s, true
+}
+
+// read returns the stored state, of a file or of a broadcast that has none yet.
+func (d *dir) read() (s state, ok bool) {
+	text, err := os.ReadFile(filepath.Join(d.path, stateName))
+	return s, err == nil && json.Unmarshal(text, &s) == nil
 }
 
 // store stores a state, all of it or nothing.
@@ -107,6 +113,13 @@ func (d *dir) store(s *state) error {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+// remove removes the directory, unless there is anything else in it.
+func (d *dir) remove() {
+	for _, name := range []string{stateName, lockName, ""} {
+		_ = os.Remove(filepath.Join(d.path, name))
+	}
 }
 
 // free returns a label and a name for the file behind last that no file has, nor had: one that was removed must not come again, because

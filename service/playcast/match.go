@@ -121,6 +121,16 @@ func (m *Match) Run(ctx context.Context) error {
 	}
 }
 
+// Follow is Run. It logs how it ends.
+func (m *Match) Follow(ctx context.Context) {
+	switch err := m.Run(ctx); {
+	case err == nil:
+		m.Log.InfoContext(ctx, "a broadcast is over", "dir", m.Dir)
+	case ctx.Err() == nil:
+		m.Log.ErrorContext(ctx, "a broadcast cannot be followed", "dir", m.Dir, "error", err)
+	}
+}
+
 // run is a Match that runs.
 type run struct {
 	*Match

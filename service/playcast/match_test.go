@@ -401,6 +401,13 @@ func TestRefused(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusFound)
 			return true
 		}},
+		{"a redirect to another path", "redirect", nil, func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
+			if !strings.HasPrefix(r.URL.Path, "/tv/1234/") {
+				t.Error(r.URL.Path)
+			}
+			http.Redirect(w, r, "/tv/1234/../12345/sync", http.StatusFound)
+			return true
+		}},
 		{"a redirect to itself for ever", "redirect", nil, func(w http.ResponseWriter, r *http.Request, _ []byte) bool {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 			return true

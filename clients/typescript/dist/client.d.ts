@@ -156,6 +156,8 @@ export declare class Client {
     replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;
     /** Returns a replay's header, players, map and length. */
     replay(name: string): Promise<Replay>;
+    /** Has the daemon follow the HTTP broadcast of a running match, once for each URL, and returns the name under which to stream it with follow. */
+    followBroadcast(url: string): Promise<string>;
     /** Returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now without one. */
     report(name: string, tick?: number): Promise<Report>;
     /**

@@ -352,6 +352,11 @@ export class Client {
     return (await explained(this.stubs.getReplay({ replay: name }))).replay!;
   }
 
+  /** Has the daemon follow the HTTP broadcast of a running match, once for each URL, and returns the name under which to stream it with follow. */
+  async followBroadcast(url: string): Promise<string> {
+    return (await explained(this.stubs.followBroadcast({ url }))).replay;
+  }
+
   /** Returns who took part in a game, where, and how it stood after a tick, or how it stands or ended now without one. */
   async report(name: string, tick?: number): Promise<Report> {
     return (await explained(this.stubs.getReport({ replay: name, tick }))).report!;

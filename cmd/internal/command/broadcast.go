@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/netip"
 	"net/url"
 	"os"
@@ -22,7 +21,8 @@ type broadcasts struct {
 	Broadcast        []string       `help:"Follow the HTTP broadcast of a match, as players do with playcast URL, and write it as a demo that grows, below a directory in a root. Repeatable." placeholder:"ALIAS/PATH=URL" sep:"none"`
 	BroadcastListen  string         `help:"The address on which game servers push their broadcasts, and players read them: tv_broadcast_url http://HOST:PORT/NAME. Default: disabled." placeholder:"HOST:PORT"`
 	BroadcastServers string         `help:"A file of the game servers that may push: a line NAME SECRET for each. The secret is its tv_broadcast_origin_auth." type:"path" placeholder:"FILE"`
-	BroadcastInto    string         `help:"Where the demos of --broadcast-listen are written: a directory of each server's name, below PATH in a root." placeholder:"ALIAS/PATH"`
+	BroadcastAllow   []string       `help:"Follow the broadcasts that clients name (FollowBroadcast), if their URL matches: https://HOST/PATH, where * stands for any characters within a label of the host or an element of the path, and ?* for any query. Repeatable. Default: none." placeholder:"PATTERN" sep:"none"`
+	BroadcastInto    string         `help:"Where the demos of --broadcast-listen and --broadcast-allow are written: a directory of each server, and of each URL, below PATH in a root." placeholder:"ALIAS/PATH"`
 	BroadcastNetwork []netip.Prefix `help:"A network, beside the public ones, in which hosts of broadcasts may have their addresses. Repeatable." placeholder:"CIDR"`
 }
 
@@ -44,7 +44,6 @@ func (b *broadcasts) matches(roots map[string]string) (matches []*playcast.Match
 			err = errors.Join(err, fmt.Errorf("--broadcast %s: %w", name, wrong))
 			continue
 		}
-		m.Networks, m.Agent = b.BroadcastNetwork, "replayd/"+Version()
 		matches = append(matches, m)
 	}
 	return matches, err
@@ -74,16 +73,17 @@ func below(root, path string) (string, error) {
 	return filepath.Join(root, filepath.FromSlash(path)), nil
 }
 
-// into returns the directory of what is pushed, or all that is wrong with the flags. It is empty if nothing is.
+// into returns the directory of what is pushed and of what clients name, or all that is wrong with the flags. It is empty if nothing is.
 func (b *broadcasts) into(roots map[string]string) (string, error) {
-	if b.BroadcastListen == "" {
-		if b.BroadcastServers+b.BroadcastInto != "" {
-			return "", errors.New("--broadcast-servers and --broadcast-into need --broadcast-listen")
-		}
+	switch listens, allows := b.BroadcastListen != "", len(b.BroadcastAllow) > 0; {
+	case listens != (b.BroadcastServers != ""):
+		return "", errors.New("--broadcast-listen and --broadcast-servers need each other")
+	case (listens || allows) && b.BroadcastInto == "":
+		return "", errors.New("--broadcast-listen and --broadcast-allow need --broadcast-into")
+	case !listens && !allows && b.BroadcastInto != "":
+		return "", errors.New("--broadcast-into needs --broadcast-listen or --broadcast-allow")
+	case b.BroadcastInto == "":
 		return "", nil
-	}
-	if b.BroadcastServers == "" || b.BroadcastInto == "" {
-		return "", errors.New("--broadcast-listen needs --broadcast-servers and --broadcast-into")
 	}
 	alias, path, _ := strings.Cut(b.BroadcastInto, "/")
 	dir, err := below(roots[alias], path)
@@ -93,55 +93,84 @@ func (b *broadcasts) into(roots map[string]string) (string, error) {
 	return dir, err
 }
 
-// relay returns the relay for those who push, and what writes their broadcasts. It is nil without --broadcast-listen.
-func (b *broadcasts) relay(roots map[string]string, log *slog.Logger, metrics *playcast.Metrics) (*playcast.Relay, []*playcast.Match, error) {
-	dir, err := b.into(roots)
-	if err != nil || dir == "" {
-		return nil, nil, err
+// allowed returns the patterns of --broadcast-allow, or all that is wrong with them.
+func (b *broadcasts) allowed() (patterns []playcast.Pattern, err error) {
+	for _, text := range b.BroadcastAllow {
+		p, wrong := playcast.ParsePattern(text)
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("--broadcast-allow %s: %w", text, wrong))
+		}
+		patterns = append(patterns, p)
 	}
-	text, err := os.ReadFile(b.BroadcastServers)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--broadcast-servers: %w", err)
-	}
-	servers, err := playcast.ParseServers(string(text))
-	if err != nil {
-		return nil, nil, fmt.Errorf("--broadcast-servers %s: %w", b.BroadcastServers, err)
-	}
-	relay := playcast.NewRelay(servers, log, metrics)
-	matches := relay.Matches(dir)
-	return relay, matches, nil
+	return patterns, err
 }
 
-// follow follows the broadcasts until ctx ends, and returns a function that waits for that. relay is nil without --broadcast-listen.
-func (b *broadcasts) follow(ctx context.Context, roots []catalog.Root, d Daemon) (relay *playcast.Relay, wait func(), err error) {
-	if len(b.Broadcast) == 0 && b.BroadcastListen == "" {
-		return nil, func() {}, nil
+// following is what a daemon does with broadcasts.
+type following struct {
+	relay    *playcast.Relay    // nil without --broadcast-listen
+	follower *playcast.Follower // nil without --broadcast-allow
+	wait     func()             // ends it
+}
+
+// follow follows the broadcasts until ctx ends.
+func (b *broadcasts) follow(ctx context.Context, roots []catalog.Root, d Daemon) (f following, err error) {
+	f.wait = func() {}
+	if len(b.Broadcast)+len(b.BroadcastAllow) == 0 && b.BroadcastListen == "" {
+		return f, nil
 	}
 	dirs := map[string]string{}
 	for _, r := range roots {
 		dirs[r.Alias] = r.Dir
 	}
-	metrics := playcast.NewMetrics(d.Metrics)
+	like := playcast.Match{Networks: b.BroadcastNetwork, Agent: "replayd/" + Version(), Log: d.Log, Metrics: playcast.NewMetrics(d.Metrics)}
 	matches, err := b.matches(dirs)
 	if err != nil {
-		return nil, nil, err
+		return f, err
 	}
-	relay, pushed, err := b.relay(dirs, d.Log, metrics)
+	into, err := b.into(dirs)
 	if err != nil {
-		return nil, nil, err
+		return f, err
+	}
+	known := map[string]string{}
+	for i, m := range matches {
+		known[playcast.Plain(m.URL)], _, _ = strings.Cut(b.Broadcast[i], "=")
+	}
+	if b.BroadcastListen != "" {
+		servers, err := b.servers()
+		if err != nil {
+			return f, err
+		}
+		f.relay = playcast.NewRelay(servers, d.Log, like.Metrics)
+		matches = append(matches, f.relay.Matches(into)...)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	for _, m := range append(matches, pushed...) {
-		m.Log, m.Metrics = d.Log, metrics
-		running.Go(func() {
-			switch err := m.Run(ctx); {
-			case err == nil:
-				d.Log.InfoContext(ctx, "a broadcast is over", "dir", m.Dir)
-			case ctx.Err() == nil:
-				d.Log.ErrorContext(ctx, "a broadcast cannot be followed", "dir", m.Dir, "error", err)
-			}
-		})
+	for _, m := range matches {
+		m.Networks, m.Agent, m.Log, m.Metrics = like.Networks, like.Agent, like.Log, like.Metrics
+		running.Go(func() { m.Follow(ctx) })
 	}
-	return relay, func() { cancel(); running.Wait() }, nil
+	f.wait = func() { cancel(); running.Wait() }
+	if len(b.BroadcastAllow) > 0 {
+		allow, err := b.allowed()
+		if err != nil {
+			f.wait()
+			return f, err
+		}
+		f.follower = playcast.NewFollower(ctx, playcast.FollowerOptions{Dir: into, Name: b.BroadcastInto, Allow: allow, Known: known, Like: like})
+		f.wait = func() { cancel(); running.Wait(); f.follower.Wait() }
+	}
+	return f, nil
+}
+
+// servers returns the servers that may push.
+func (b *broadcasts) servers() ([]playcast.Server, error) {
+	text, err := os.ReadFile(b.BroadcastServers)
+	if err != nil {
+		return nil, fmt.Errorf("--broadcast-servers: %w", err)
+	}
+	servers, err := playcast.ParseServers(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("--broadcast-servers %s: %w", b.BroadcastServers, err)
+	}
+	return servers, nil
 }

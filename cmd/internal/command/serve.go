@@ -118,7 +118,8 @@ func (c *serveCmd) invalidPlaces() (errs []error) {
 	}
 	_, followed := c.Broadcasts.matches(dirs)
 	_, pushed := c.Broadcasts.into(dirs)
-	errs = append(errs, followed, pushed)
+	_, allowed := c.Broadcasts.allowed()
+	errs = append(errs, followed, pushed, allowed)
 	if err := c.parseLineages(); err != nil {
 		errs = append(errs, fmt.Errorf("--lineage: %w", err))
 	}
@@ -179,11 +180,11 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 	for root, err := range cat.Missing() {
 		log.WarnContext(ctx, "a root cannot be read; it is served once it becomes readable", "root", root.Alias, "dir", root.Dir, "error", err)
 	}
-	relay, wait, err := c.Broadcasts.follow(ctx, roots, Daemon{Log: log, Metrics: registry})
+	broadcasts, err := c.Broadcasts.follow(ctx, roots, Daemon{Log: log, Metrics: registry})
 	if err != nil {
 		return err
 	}
-	defer wait()
+	defer broadcasts.wait()
 	watcher, err := watch.New(watch.Options{Mode: c.Watch, Log: log})
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 	config := service.Config{
 		Catalog: cat, Log: log, Gate: gate, Version: Version(), MaxInflated: c.MaxInflated,
 		MaxUpload: c.MaxUpload, Secrets: hidden, Watcher: watcher,
-		IndexPath: c.Index, SurveyBudget: c.SurveyBudget, Lineages: c.lineages,
+		IndexPath: c.Index, SurveyBudget: c.SurveyBudget, Lineages: c.lineages, Broadcasts: broadcasts.follower,
 	}
 	if c.Assets != "" {
 		assets, err := os.OpenRoot(c.Assets)
@@ -235,7 +236,7 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 		defer doors.serve(doors.metrics, handler, "metrics", log)()
 	}
 	if doors.broadcast != nil {
-		defer doors.serve(doors.broadcast, relay, "broadcasts", log)()
+		defer doors.serve(doors.broadcast, broadcasts.relay, "broadcasts", log)()
 	}
 	if doors.debug != nil {
 		defer doors.serve(doors.debug, gate.GuardHost(servesLocally(doors.debug), gate.Handler(access.Debug, profiles())), "profiles", log)()

@@ -28,7 +28,7 @@ var File_replayd_v1_service_proto protoreflect.FileDescriptor
 const file_replayd_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"\x18replayd/v1/service.proto\x12\n" +
-	"replayd.v1\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\xfd\x06\n" +
+	"replayd.v1\x1a\x1areplayd/v1/broadcast.proto\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\xde\a\n" +
 	"\rReplayService\x12S\n" +
 	"\vListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\"\x03\x90\x02\x01\x12M\n" +
@@ -37,7 +37,8 @@ const file_replayd_v1_service_proto_rawDesc = "" +
 	"\x0fSubscribeEvents\x12\".replayd.v1.SubscribeEventsRequest\x1a#.replayd.v1.SubscribeEventsResponse\"\x03\x90\x02\x010\x01\x12Z\n" +
 	"\fDecodeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01(\x010\x01\x12S\n" +
 	"\fCreateReplay\x12\x1f.replayd.v1.CreateReplayRequest\x1a .replayd.v1.CreateReplayResponse(\x01\x12V\n" +
-	"\fDeleteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12X\n" +
+	"\fDeleteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12_\n" +
+	"\x0fFollowBroadcast\x12\".replayd.v1.FollowBroadcastRequest\x1a#.replayd.v1.FollowBroadcastResponse\"\x03\x90\x02\x02\x12X\n" +
 	"\fWatchReplays\x12\x1f.replayd.v1.WatchReplaysRequest\x1a .replayd.v1.WatchReplaysResponse\"\x03\x90\x02\x010\x01\x12Y\n" +
 	"\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponse\"\x03\x90\x02\x01BV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
@@ -52,17 +53,19 @@ var file_replayd_v1_service_proto_goTypes = []any{
 	(*DecodeReplayRequest)(nil),     // 5: replayd.v1.DecodeReplayRequest
 	(*CreateReplayRequest)(nil),     // 6: replayd.v1.CreateReplayRequest
 	(*DeleteReplayRequest)(nil),     // 7: replayd.v1.DeleteReplayRequest
-	(*WatchReplaysRequest)(nil),     // 8: replayd.v1.WatchReplaysRequest
-	(*GetServerInfoRequest)(nil),    // 9: replayd.v1.GetServerInfoRequest
-	(*ListReplaysResponse)(nil),     // 10: replayd.v1.ListReplaysResponse
-	(*GetReplayResponse)(nil),       // 11: replayd.v1.GetReplayResponse
-	(*GetReportResponse)(nil),       // 12: replayd.v1.GetReportResponse
-	(*StreamEventsResponse)(nil),    // 13: replayd.v1.StreamEventsResponse
-	(*SubscribeEventsResponse)(nil), // 14: replayd.v1.SubscribeEventsResponse
-	(*CreateReplayResponse)(nil),    // 15: replayd.v1.CreateReplayResponse
-	(*DeleteReplayResponse)(nil),    // 16: replayd.v1.DeleteReplayResponse
-	(*WatchReplaysResponse)(nil),    // 17: replayd.v1.WatchReplaysResponse
-	(*GetServerInfoResponse)(nil),   // 18: replayd.v1.GetServerInfoResponse
+	(*FollowBroadcastRequest)(nil),  // 8: replayd.v1.FollowBroadcastRequest
+	(*WatchReplaysRequest)(nil),     // 9: replayd.v1.WatchReplaysRequest
+	(*GetServerInfoRequest)(nil),    // 10: replayd.v1.GetServerInfoRequest
+	(*ListReplaysResponse)(nil),     // 11: replayd.v1.ListReplaysResponse
+	(*GetReplayResponse)(nil),       // 12: replayd.v1.GetReplayResponse
+	(*GetReportResponse)(nil),       // 13: replayd.v1.GetReportResponse
+	(*StreamEventsResponse)(nil),    // 14: replayd.v1.StreamEventsResponse
+	(*SubscribeEventsResponse)(nil), // 15: replayd.v1.SubscribeEventsResponse
+	(*CreateReplayResponse)(nil),    // 16: replayd.v1.CreateReplayResponse
+	(*DeleteReplayResponse)(nil),    // 17: replayd.v1.DeleteReplayResponse
+	(*FollowBroadcastResponse)(nil), // 18: replayd.v1.FollowBroadcastResponse
+	(*WatchReplaysResponse)(nil),    // 19: replayd.v1.WatchReplaysResponse
+	(*GetServerInfoResponse)(nil),   // 20: replayd.v1.GetServerInfoResponse
 }
 var file_replayd_v1_service_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.ReplayService.ListReplays:input_type -> replayd.v1.ListReplaysRequest
@@ -73,20 +76,22 @@ var file_replayd_v1_service_proto_depIdxs = []int32{
 	5,  // 5: replayd.v1.ReplayService.DecodeReplay:input_type -> replayd.v1.DecodeReplayRequest
 	6,  // 6: replayd.v1.ReplayService.CreateReplay:input_type -> replayd.v1.CreateReplayRequest
 	7,  // 7: replayd.v1.ReplayService.DeleteReplay:input_type -> replayd.v1.DeleteReplayRequest
-	8,  // 8: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
-	9,  // 9: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
-	10, // 10: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
-	11, // 11: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
-	12, // 12: replayd.v1.ReplayService.GetReport:output_type -> replayd.v1.GetReportResponse
-	13, // 13: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
-	14, // 14: replayd.v1.ReplayService.SubscribeEvents:output_type -> replayd.v1.SubscribeEventsResponse
-	13, // 15: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
-	15, // 16: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
-	16, // 17: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
-	17, // 18: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
-	18, // 19: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
-	10, // [10:20] is the sub-list for method output_type
-	0,  // [0:10] is the sub-list for method input_type
+	8,  // 8: replayd.v1.ReplayService.FollowBroadcast:input_type -> replayd.v1.FollowBroadcastRequest
+	9,  // 9: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
+	10, // 10: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
+	11, // 11: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
+	12, // 12: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
+	13, // 13: replayd.v1.ReplayService.GetReport:output_type -> replayd.v1.GetReportResponse
+	14, // 14: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
+	15, // 15: replayd.v1.ReplayService.SubscribeEvents:output_type -> replayd.v1.SubscribeEventsResponse
+	14, // 16: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
+	16, // 17: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
+	17, // 18: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
+	18, // 19: replayd.v1.ReplayService.FollowBroadcast:output_type -> replayd.v1.FollowBroadcastResponse
+	19, // 20: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
+	20, // 21: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
+	11, // [11:22] is the sub-list for method output_type
+	0,  // [0:11] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -97,6 +102,7 @@ func file_replayd_v1_service_proto_init() {
 	if File_replayd_v1_service_proto != nil {
 		return
 	}
+	file_replayd_v1_broadcast_proto_init()
 	file_replayd_v1_info_proto_init()
 	file_replayd_v1_replay_proto_init()
 	file_replayd_v1_report_proto_init()

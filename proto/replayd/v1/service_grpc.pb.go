@@ -30,6 +30,7 @@ const (
 	ReplayService_DecodeReplay_FullMethodName    = "/replayd.v1.ReplayService/DecodeReplay"
 	ReplayService_CreateReplay_FullMethodName    = "/replayd.v1.ReplayService/CreateReplay"
 	ReplayService_DeleteReplay_FullMethodName    = "/replayd.v1.ReplayService/DeleteReplay"
+	ReplayService_FollowBroadcast_FullMethodName = "/replayd.v1.ReplayService/FollowBroadcast"
 	ReplayService_WatchReplays_FullMethodName    = "/replayd.v1.ReplayService/WatchReplays"
 	ReplayService_GetServerInfo_FullMethodName   = "/replayd.v1.ReplayService/GetServerInfo"
 )
@@ -79,6 +80,10 @@ type ReplayServiceClient interface {
 	CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error)
 	// DeleteReplay removes a replay that CreateReplay made, before it expires.
 	DeleteReplay(ctx context.Context, in *DeleteReplayRequest, opts ...grpc.CallOption) (*DeleteReplayResponse, error)
+	// FollowBroadcast follows the HTTP broadcast of a running match of Counter-Strike 2 or Deadlock, and writes it as a demo that grows, to
+	// the end of the match and across restarts of the server. A URL is followed once, however often it is asked for, and has the same
+	// replay each time. Only URLs that the operator allows (--broadcast-allow) are followed; others are PERMISSION_DENIED.
+	FollowBroadcast(ctx context.Context, in *FollowBroadcastRequest, opts ...grpc.CallOption) (*FollowBroadcastResponse, error)
 	// WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
 	// was removed.
 	WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error)
@@ -198,6 +203,16 @@ func (c *replayServiceClient) DeleteReplay(ctx context.Context, in *DeleteReplay
 	return out, nil
 }
 
+func (c *replayServiceClient) FollowBroadcast(ctx context.Context, in *FollowBroadcastRequest, opts ...grpc.CallOption) (*FollowBroadcastResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FollowBroadcastResponse)
+	err := c.cc.Invoke(ctx, ReplayService_FollowBroadcast_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *replayServiceClient) WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[4], ReplayService_WatchReplays_FullMethodName, cOpts...)
@@ -272,6 +287,10 @@ type ReplayServiceServer interface {
 	CreateReplay(grpc.ClientStreamingServer[CreateReplayRequest, CreateReplayResponse]) error
 	// DeleteReplay removes a replay that CreateReplay made, before it expires.
 	DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error)
+	// FollowBroadcast follows the HTTP broadcast of a running match of Counter-Strike 2 or Deadlock, and writes it as a demo that grows, to
+	// the end of the match and across restarts of the server. A URL is followed once, however often it is asked for, and has the same
+	// replay each time. Only URLs that the operator allows (--broadcast-allow) are followed; others are PERMISSION_DENIED.
+	FollowBroadcast(context.Context, *FollowBroadcastRequest) (*FollowBroadcastResponse, error)
 	// WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
 	// was removed.
 	WatchReplays(*WatchReplaysRequest, grpc.ServerStreamingServer[WatchReplaysResponse]) error
@@ -310,6 +329,9 @@ func (UnimplementedReplayServiceServer) CreateReplay(grpc.ClientStreamingServer[
 }
 func (UnimplementedReplayServiceServer) DeleteReplay(context.Context, *DeleteReplayRequest) (*DeleteReplayResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteReplay not implemented")
+}
+func (UnimplementedReplayServiceServer) FollowBroadcast(context.Context, *FollowBroadcastRequest) (*FollowBroadcastResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FollowBroadcast not implemented")
 }
 func (UnimplementedReplayServiceServer) WatchReplays(*WatchReplaysRequest, grpc.ServerStreamingServer[WatchReplaysResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchReplays not implemented")
@@ -446,6 +468,24 @@ func _ReplayService_DeleteReplay_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ReplayService_FollowBroadcast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FollowBroadcastRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplayServiceServer).FollowBroadcast(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplayService_FollowBroadcast_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplayServiceServer).FollowBroadcast(ctx, req.(*FollowBroadcastRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ReplayService_WatchReplays_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchReplaysRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -497,6 +537,10 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteReplay",
 			Handler:    _ReplayService_DeleteReplay_Handler,
+		},
+		{
+			MethodName: "FollowBroadcast",
+			Handler:    _ReplayService_FollowBroadcast_Handler,
 		},
 		{
 			MethodName: "GetServerInfo",

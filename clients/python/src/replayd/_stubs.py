@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from .v1 import info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
+from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
 
 
 class Stubs:
@@ -33,6 +33,9 @@ class Stubs:
             "unary_unary", "ListReplays", replay_pb2.ListReplaysRequest, replay_pb2.ListReplaysResponse
         )
         self.get_replay = method("unary_unary", "GetReplay", replay_pb2.GetReplayRequest, replay_pb2.GetReplayResponse)
+        self.follow_broadcast = method(
+            "unary_unary", "FollowBroadcast", broadcast_pb2.FollowBroadcastRequest, broadcast_pb2.FollowBroadcastResponse
+        )
         self.get_report = method("unary_unary", "GetReport", report_pb2.GetReportRequest, report_pb2.GetReportResponse)
         self.get_server_info = method(
             "unary_unary", "GetServerInfo", info_pb2.GetServerInfoRequest, info_pb2.GetServerInfoResponse

@@ -23,7 +23,7 @@ from ._stubs import Stubs
 from ._tables import Collector, participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
-from .v1 import info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
+from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
 
 if TYPE_CHECKING:
     import pandas
@@ -269,6 +269,13 @@ class AsyncClient:
         request = report_pb2.GetReportRequest(replay=name, tick=tick)
         response: report_pb2.GetReportResponse = await self._call(self._stubs.get_report, request)
         return response.report
+
+    async def follow_broadcast(self, url: str) -> str:
+        """Has the daemon follow the HTTP broadcast of a running match, once for each URL, and returns the name under which to
+        stream it, with follow=True."""
+        request = broadcast_pb2.FollowBroadcastRequest(url=url)
+        response: broadcast_pb2.FollowBroadcastResponse = await self._call(self._stubs.follow_broadcast, request)
+        return response.replay
 
     async def participants(self, name: str) -> list[replay_pb2.Participant]:
         """Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while

@@ -10,6 +10,7 @@ import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteRepla
 import type { GetReportRequestSchema, GetReportResponseSchema } from "./report_pb.js";
 import type { DecodeReplayRequestSchema, StreamEventsRequestSchema, StreamEventsResponseSchema } from "./stream_pb.js";
 import type { SubscribeEventsRequestSchema, SubscribeEventsResponseSchema } from "./subscribe_pb.js";
+import type { FollowBroadcastRequestSchema, FollowBroadcastResponseSchema } from "./broadcast_pb.js";
 import type { WatchReplaysRequestSchema, WatchReplaysResponseSchema } from "./watch_pb.js";
 import type { GetServerInfoRequestSchema, GetServerInfoResponseSchema } from "./info_pb.js";
 
@@ -126,6 +127,18 @@ export declare const ReplayService: GenService<{
     methodKind: "unary";
     input: typeof DeleteReplayRequestSchema;
     output: typeof DeleteReplayResponseSchema;
+  },
+  /**
+   * FollowBroadcast follows the HTTP broadcast of a running match of Counter-Strike 2 or Deadlock, and writes it as a demo that grows, to
+   * the end of the match and across restarts of the server. A URL is followed once, however often it is asked for, and has the same
+   * replay each time. Only URLs that the operator allows (--broadcast-allow) are followed; others are PERMISSION_DENIED.
+   *
+   * @generated from rpc replayd.v1.ReplayService.FollowBroadcast
+   */
+  followBroadcast: {
+    methodKind: "unary";
+    input: typeof FollowBroadcastRequestSchema;
+    output: typeof FollowBroadcastResponseSchema;
   },
   /**
    * WatchReplays reports the replays that exist, and then each change: a replay was added, grew, fell silent, finished or
