@@ -52,6 +52,8 @@ type remote struct {
 	pace   time.Duration
 	next   time.Time // when the next request may begin
 	agent  string
+	last   place     // what sync said last
+	said   time.Time // and when
 }
 
 func newRemote(base *url.URL, networks []netip.Prefix, pace time.Duration, agent string) *remote {
@@ -137,6 +139,23 @@ func (r *remote) fragment(ctx context.Context, token string, number int, part br
 // another implements source: the URL is of one broadcast.
 func (*remote) another(context.Context, string, int) bool { return false }
 
+// lag implements source. It takes a game to go on as fast as its server said.
+func (r *remote) lag(tick int32, caught bool) (behind [2]time.Duration) {
+	if !(r.last.TicksPerSecond > 0) {
+		return behind
+	}
+	since := func(from int32) time.Duration {
+		return time.Duration(float64(from-tick)/r.last.TicksPerSecond*float64(time.Second)) + time.Since(r.said)
+	}
+	if !caught && r.last.MaxTick > 0 {
+		behind[relayLag] = since(r.last.MaxTick)
+	}
+	if r.last.Tick > 0 {
+		behind[gameLag] = since(r.last.Tick) + time.Duration(r.last.RTDelay*float64(time.Second))
+	}
+	return behind
+}
+
 func (r *remote) close() { r.client.CloseIdleConnections() }
 
 // bare returns an error of net/http without the URL, which may have a secret in it.
@@ -197,6 +216,7 @@ func (r *remote) sync(ctx context.Context) (place, error) {
 	case p.Fragment < 0 || p.SignupFragment < 0:
 		return p, fmt.Errorf("sync: fragment %d, start in %d", p.Fragment, p.SignupFragment)
 	}
+	r.last, r.said = p, time.Now()
 	return p, nil
 }
 

@@ -137,6 +137,15 @@ func TestFollower(t *testing.T) {
 	if r.Asked() != asked {
 		t.Error("a match that is over is asked for")
 	}
+	spool := playcast.Spool{Below: []string{dir}, Age: time.Hour, Follower: f, Log: slog.New(slog.DiscardHandler)}
+	spool.Sweep(t.Context(), time.Now())
+	if left := list(t, dir); len(left) != 3 {
+		t.Error(left)
+	}
+	spool.Sweep(t.Context(), time.Now().Add(2*time.Hour))
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
 }
 
 // TestFollowerRefused: of a URL at which there is no broadcast nothing stays.

@@ -47,6 +47,8 @@ type source interface {
 	// another waits for a broadcast behind one that is over, of which next is the fragment that did not come. It reports false if there
 	// will be none, and when ctx ends.
 	another(ctx context.Context, token string, next int) bool
+	// lag returns how far a file is behind the relay and the game whose last tick is that. caught reports that the relay has no more.
+	lag(tick int32, caught bool) (behind [2]time.Duration)
 	close()
 }
 
@@ -106,6 +108,7 @@ func (m *Match) Run(ctx context.Context) error {
 	}
 	for {
 		err := r.record(ctx)
+		m.Metrics.over(m)
 		switch {
 		case err == nil && !r.source.another(ctx, r.state.Token, r.state.Next):
 			return ctx.Err()
@@ -273,6 +276,7 @@ func (r *run) next(ctx context.Context) (step, error) {
 		if errors.Is(err, errAbsent) {
 			failures = 0
 			r.Metrics.body(absent)
+			r.Metrics.lag(r.Match, r.source.lag(r.state.Demo.Last, true))
 			absences++
 			if absences < minAbsences || time.Since(missed) < 2*r.state.Interval {
 				continue // the relay is asked again as soon as it may be
@@ -338,6 +342,9 @@ func (r *run) add(ctx context.Context, f *os.File, s step) error {
 	}
 	r.Metrics.body(written)
 	r.state.Demo = s.demo
+	if part == broadcast.Delta {
+		r.Metrics.lag(r.Match, r.source.lag(r.state.Demo.Last, false))
+	}
 	if part == broadcast.Delta {
 		r.state.Next++
 	}

@@ -32,6 +32,7 @@ type piece struct {
 	tick     int32 // the first one of a full, and the one behind the last one of a delta
 	data     []byte
 	shown    time.Time // from when on readers get it
+	came     time.Time
 }
 
 // match is what is kept of a match that is pushed.
@@ -55,6 +56,7 @@ type pushed struct {
 	before  *match // the match before it, of which files may lack the end
 	flipped []string
 	changed chan struct{} // closed when something came
+	taken   time.Time     // when the body came that the files got last
 }
 
 // begin takes the start of a match. flipped reports whether it is another match.
@@ -264,6 +266,7 @@ func (p *pushed) have(token string, number int, part broadcast.Part) ([]byte, <-
 		return nil, nil, errNew
 	}
 	if b := m.piece(number, part); b != nil {
+		p.taken = b.came
 		return b.data, nil, nil
 	}
 	switch {
@@ -296,6 +299,16 @@ func (p *pushed) another(ctx context.Context, token string, next int) bool {
 		case <-changed:
 		}
 	}
+}
+
+// lag implements source. The daemon is the relay, and has what the game has sent.
+func (p *pushed) lag(_ int32, caught bool) (behind [2]time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !caught {
+		behind[relayLag], behind[gameLag] = time.Since(p.taken), time.Since(p.taken)
+	}
+	return behind
 }
 
 func (*pushed) close() {}

@@ -152,9 +152,11 @@ func (r *Relay) push(request *http.Request, p *pushed, path []string) int {
 	query := request.URL.Query()
 	delay, _ := strconv.ParseUint(request.Header.Get("X-Origin-Delay"), 10, 31) // in milliseconds
 	tick, _ := strconv.ParseInt(query.Get(map[bool]string{true: "endtick", false: "tick"}[kind == "delta"]), 10, 32)
+	now := time.Now()
 	b := piece{
+		came: now,
 		part: broadcast.Part(part), fragment: int(n), tick: int32(tick), data: body,
-		shown: time.Now().Add(min(time.Duration(delay)*time.Millisecond, maxDelay)),
+		shown: now.Add(min(time.Duration(delay)*time.Millisecond, maxDelay)),
 	}
 	if b.part != broadcast.Start {
 		return p.add(token, b, query.Get("final") == "1")

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/playcast"
@@ -23,6 +24,8 @@ type broadcasts struct {
 	BroadcastServers string         `help:"A file of the game servers that may push: a line NAME SECRET for each. The secret is its tv_broadcast_origin_auth." type:"path" placeholder:"FILE"`
 	BroadcastAllow   []string       `help:"Follow the broadcasts that clients name (FollowBroadcast), if their URL matches: https://HOST/PATH, where * stands for any characters within a label of the host or an element of the path, and ?* for any query. Repeatable. Default: none." placeholder:"PATTERN" sep:"none"`
 	BroadcastInto    string         `help:"Where the demos of --broadcast-listen and --broadcast-allow are written: a directory of each server, and of each URL, below PATH in a root." placeholder:"ALIAS/PATH"`
+	BroadcastAge     time.Duration  `help:"Remove a finished demo of a broadcast so long after its last byte. Default: never." placeholder:"DURATION"`
+	BroadcastSpace   size           `help:"Remove the oldest finished demos of broadcasts when all of them take more, such as 100GiB. Default: any number of bytes." default:"0" placeholder:"BYTES"`
 	BroadcastNetwork []netip.Prefix `help:"A network, beside the public ones, in which hosts of broadcasts may have their addresses. Repeatable." placeholder:"CIDR"`
 }
 
@@ -131,6 +134,10 @@ func (b *broadcasts) follow(ctx context.Context, roots []catalog.Root, d Daemon)
 	if err != nil {
 		return f, err
 	}
+	allow, err := b.allowed()
+	if err != nil {
+		return f, err
+	}
 	known := map[string]string{}
 	for i, m := range matches {
 		known[playcast.Plain(m.URL)], _, _ = strings.Cut(b.Broadcast[i], "=")
@@ -151,13 +158,18 @@ func (b *broadcasts) follow(ctx context.Context, roots []catalog.Root, d Daemon)
 	}
 	f.wait = func() { cancel(); running.Wait() }
 	if len(b.BroadcastAllow) > 0 {
-		allow, err := b.allowed()
-		if err != nil {
-			f.wait()
-			return f, err
-		}
 		f.follower = playcast.NewFollower(ctx, playcast.FollowerOptions{Dir: into, Name: b.BroadcastInto, Allow: allow, Known: known, Like: like})
 		f.wait = func() { cancel(); running.Wait(); f.follower.Wait() }
+	}
+	if b.BroadcastAge > 0 || b.BroadcastSpace > 0 {
+		spool := playcast.Spool{Size: int64(b.BroadcastSpace), Age: b.BroadcastAge, Follower: f.follower, Log: d.Log}
+		for _, m := range matches {
+			spool.Dirs = append(spool.Dirs, m.Dir)
+		}
+		if into != "" { // also of servers that push no more, and of URLs
+			spool.Below = []string{into}
+		}
+		running.Go(func() { spool.Run(ctx) })
 	}
 	return f, nil
 }
