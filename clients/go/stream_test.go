@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,7 +154,14 @@ func TestTables(t *testing.T) {
 // TestFollow follows a growing file while the daemon is drained, killed and restarted. Each event must arrive exactly once.
 func TestFollow(t *testing.T) {
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))
-	want := lines(t, serve(t, samples).connect().Events(soon(t), stream(finished)))
+	var want []string
+	var offsets []int64
+	for e, err := range serve(t, samples).connect().Events(soon(t), stream(finished)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, offsets = append(want, e.String()), append(offsets, e.Offset)
+	}
 
 	dir := t.TempDir()
 	path := filepath.Join(dir, "live.teehistorian")
@@ -163,14 +171,21 @@ func TestFollow(t *testing.T) {
 	d := serve(t, dir)
 	req := stream("live.teehistorian")
 	req.Follow, req.MaxBatchEvents = true, 16
-	s := d.connect().Stream(soon(t), req)
+	ctx, cancel := context.WithCancel(soon(t))
+	s := d.connect().Stream(ctx, req)
 
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	defer cancel()
+	var seen atomic.Int64
 	wg.Go(func() {
 		const steps = 30
 		for i := 3; i <= steps; i++ {
-			time.Sleep(20 * time.Millisecond)
+			// What was written before the last step has arrived, so that there was a connection since the last restart.
+			arrived, _ := slices.BinarySearch(offsets, int64(len(whole)*max(i-2, 0)/steps))
+			for seen.Load() < int64(arrived-1) && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
 			write(t, path, whole[:len(whole)*i/steps])
 			switch i {
 			case 8, 20:
@@ -182,7 +197,15 @@ func TestFollow(t *testing.T) {
 			}
 		}
 	})
-	if got := lines(t, s.Events()); !slices.Equal(got, want) {
+	var got []string
+	for e, err := range s.Events() {
+		if err != nil {
+			t.Fatalf("after %d events: %v", len(got), err)
+		}
+		got = append(got, e.String())
+		seen.Add(1)
+	}
+	if !slices.Equal(got, want) {
 		t.Errorf("%d events, want %d; or they differ", len(got), len(want))
 	}
 	if s.Reconnects() < 6 {
