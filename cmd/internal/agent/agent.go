@@ -22,7 +22,7 @@ const maxAnswer = 128 << 10
 const patience = time.Minute
 
 const instructions = `Replays of games: DDNet games (teehistorian), Teeworlds and DDNet maps (datafile), Source 2 demos of Dota 2, Counter-Strike 2 and Deadlock (dem), and StarCraft II replays (sc2replay).
-Begin with list_replays. get_report says who took part in a game and how it stood. list_kinds names the kinds of events of a format; kinds that begin with fact_ say what happened in the game's own terms, those with sample_ how players stand at a tick; both come only if they are asked for by name. get_events gives events, get_state what was the case at a tick.
+Begin with list_replays. get_report says who took part in a game and how it stood. list_kinds names the kinds of events of a format; kinds that begin with fact_ say what happened in the game's own terms, those with sample_ how players stand at a tick; both come only if they are asked for by name. get_events gives events, get_state what was the case at a tick, get_picture a picture of a map or of a moment.
 A tick is the time of a replay in its own clock; a replay's ticks_per_second says how long one is. Absent fields are not known.`
 
 // New returns a server of the tools. The client must live longer than the server's sessions.
@@ -35,13 +35,22 @@ func New(c *client.Client, version string) *mcp.Server {
 	add(server, "list_kinds", "Lists the kinds of events of a format, with the conditions of a filter that each can meet.", t.listKinds)
 	add(server, "get_events", "Gives the events of a replay that meet all conditions, in their order, as lines of JSON.", t.getEvents)
 	add(server, "get_state", "Gives the state of a replay after a tick, as the events that describe it: players, entities, positions, names.", t.getState)
+	draw(server, "get_picture", "Draws a map of Teeworlds or DDNet as it plays, or where the players of a DDNet game or a demo are at a tick, and says who is which dot.", t.getPicture)
 	return server
 }
 
 type tools struct{ daemon *client.Client }
 
-// add adds a tool that returns an answer for arguments.
+// add adds a tool that returns a text for arguments.
 func add[A any](server *mcp.Server, name, about string, f func(context.Context, A) (string, error)) {
+	draw(server, name, about, func(ctx context.Context, arguments A) ([]mcp.Content, error) {
+		text, err := f(ctx, arguments)
+		return []mcp.Content{&mcp.TextContent{Text: text}}, err
+	})
+}
+
+// draw adds a tool that returns an answer for arguments.
+func draw[A any](server *mcp.Server, name, about string, f func(context.Context, A) ([]mcp.Content, error)) {
 	tool := &mcp.Tool{Name: name, Description: about, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
 	mcp.AddTool(server, tool, func(ctx context.Context, request *mcp.CallToolRequest, arguments A) (*mcp.CallToolResult, any, error) {
 		ctx, cancel := context.WithTimeout(asCaller(ctx, request.GetExtra()), patience)
@@ -50,7 +59,7 @@ func add[A any](server *mcp.Server, name, about string, f func(context.Context, 
 		if err != nil {
 			return nil, nil, told(err) // the session tells the assistant, and goes on
 		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: answer}}}, nil, nil
+		return &mcp.CallToolResult{Content: answer}, nil, nil
 	})
 }
 

@@ -1,9 +1,14 @@
 package agent_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -66,9 +71,25 @@ func call(t *testing.T, s *mcp.ClientSession, tool string, arguments object) (te
 		return err.Error(), true
 	}
 	for _, content := range result.Content {
-		text += content.(*mcp.TextContent).Text
+		switch c := content.(type) {
+		case *mcp.TextContent:
+			text += c.Text
+		case *mcp.ImageContent:
+			picture, err := png.Decode(bytes.NewReader(c.Data))
+			if err != nil || c.MIMEType != "image/png" {
+				t.Fatal(c.MIMEType, err)
+			}
+			text += pictured(picture) + "\n"
+		}
 	}
 	return text, result.IsError
+}
+
+// pictured returns a picture as a line that can be compared.
+func pictured(picture image.Image) string {
+	pixels := image.NewRGBA(picture.Bounds())
+	draw.Draw(pixels, pixels.Rect, picture, picture.Bounds().Min, draw.Src)
+	return fmt.Sprintf("picture %v %x", pixels.Rect, sha256.Sum256(pixels.Pix))
 }
 
 // TestEvents: what get_events gives, answer after answer, is what a stream has, whatever the limit.
@@ -164,6 +185,9 @@ func TestRefusals(t *testing.T) {
 		{"get_events", object{"kinds": []string{"join"}}, "replay"},
 		{"get_events", object{"replay": 7}, "replay"},
 		{"get_state", object{"replay": game}, "tick"},
+		{"get_picture", object{"replay": game}, "tick: a picture of a game is that of a moment"},
+		{"get_picture", object{"replay": "samples/sc2replay/battle.SC2Replay", "tick": 1}, "replay: where players are is known of DDNet games and demos alone"},
+		{"get_picture", object{"replay": "samples/none.map"}, "REPLAY_NOT_FOUND"},
 		{"get_report", object{"replay": strings.Repeat("x", 1<<16)}, ""},
 		{"list_replays", object{"format": "demo"}, "the formats are teehistorian, datafile, dem and sc2replay"},
 		{"list_replays", object{"state": "over"}, "the states are growing, silent, finished and abandoned"},
@@ -199,7 +223,7 @@ func TestTools(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"get_events", "get_replay", "get_report", "get_state", "list_kinds", "list_replays"}; !slices.Equal(slices.Sorted(slices.Values(names)), want) {
+	if want := []string{"get_events", "get_picture", "get_replay", "get_report", "get_state", "list_kinds", "list_replays"}; !slices.Equal(slices.Sorted(slices.Values(names)), want) {
 		t.Errorf("tools: %v", names)
 	}
 }

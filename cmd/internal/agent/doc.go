@@ -4,6 +4,7 @@
 //	agent.go   the server, and what all tools share
 //	replays.go tools that find and describe replays
 //	events.go  tools that give events and states
+//	picture.go the tool that draws
 //	http.go    the tools over HTTP
 //
 // A tool only reads, by the same calls as any other client: the daemon's tokens, scopes, redaction and limits hold. Answers are the

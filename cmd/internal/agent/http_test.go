@@ -144,12 +144,14 @@ func TestTokens(t *testing.T) {
 		{"far", "get_replay", "far/far.map", `"name":"far/far.map"`},
 		{"far", "get_replay", "near/near.map", "REPLAY_NOT_FOUND"},
 		{"far", "get_events", "near/near.map", "REPLAY_NOT_FOUND"},
+		{"near", "get_picture", "near/near.map", "picture "},
+		{"near", "get_picture", "far/far.map", "REPLAY_NOT_FOUND"},
 		{"nothing", "get_replay", "near/near.map", "PermissionDenied"},
 		{"wrong", "get_replay", "near/near.map", "Unauthenticated"},
 		{"", "get_replay", "near/near.map", "Unauthenticated"},
 	} {
 		text, failed := call(t, ask(t, address, test.token), test.tool, object{"replay": test.replay})
-		if !strings.Contains(text, test.want) || failed == strings.HasPrefix(test.want, `"`) {
+		if !strings.Contains(text, test.want) || failed == (strings.ToUpper(test.want)[0] != test.want[0] || test.want[0] == '"') {
 			t.Errorf("%q asks for %s: %s, want %s", test.token, test.replay, text, test.want)
 		}
 	}
@@ -166,6 +168,7 @@ func TestHostile(t *testing.T) {
 	near, far := t.TempDir(), t.TempDir()
 	copyTo(t, near, "game.teehistorian", one(t, "teehistorian", "finished", "*.teehistorian"))
 	copyTo(t, near, "cs2.dem", one(t, "dem", "cs2.dem"))
+	copyTo(t, near, "near.map", one(t, "datafile", "*.map"))
 	copyTo(t, near, "broken.SC2Replay", one(t, "sc2replay", "broken.SC2Replay"))
 	copyTo(t, far, "secret.teehistorian", one(t, "teehistorian", "killed", "*.teehistorian"))
 	direct := guarded(t, near, far)
@@ -173,7 +176,7 @@ func TestHostile(t *testing.T) {
 	secret := strings.TrimSuffix(filepath.Base(one(t, "teehistorian", "killed", "*.teehistorian")), ".teehistorian") // its identity
 	r := rand.New(rand.NewPCG(1, 2))
 	names := []any{
-		"near/game.teehistorian", "near/cs2.dem", "near/broken.SC2Replay", "far/secret.teehistorian", "near/../far/secret.teehistorian", "far", "near", "",
+		"near/game.teehistorian", "near/cs2.dem", "near/near.map", "near/broken.SC2Replay", "far/secret.teehistorian", "near/../far/secret.teehistorian", "far", "near", "",
 		"/etc/passwd", "..", "near/\x00", strings.Repeat("near/", 1000), "@upload/x", "near/game.teehistorian/events", "\u202e", "near\\game", 7, nil, true,
 		[]string{"near/game.teehistorian"}, object{"replay": "near/game.teehistorian"},
 	}
@@ -186,7 +189,7 @@ func TestHostile(t *testing.T) {
 		"directory", "format", "player", "map", "server", "state", "limit", "page_token", "tick", "kinds", "players", "classes", "fields", "types", "from_tick",
 		"to_tick", "every", "cursor", "follow", "reveal_secrets", "__proto__",
 	}
-	tools := []string{"list_replays", "get_replay", "get_report", "list_kinds", "get_events", "get_state", "delete_replay", ""}
+	tools := []string{"list_replays", "get_replay", "get_report", "list_kinds", "get_events", "get_state", "get_picture", "delete_replay", ""}
 	typed := regexp.MustCompile(`^(replayd: \w+: |[\w.\[\]]+: |validating |unknown tool|calling )`)
 	answered, refused := 0, 0
 	for range 1000 {
@@ -195,7 +198,7 @@ func TestHostile(t *testing.T) {
 			asked["replay"] = names[r.IntN(len(names))]
 		}
 		if r.IntN(3) == 0 {
-			asked["replay"] = names[r.IntN(2)]
+			asked["replay"] = names[r.IntN(3)]
 		}
 		for range r.IntN(3) {
 			asked[arguments[r.IntN(len(arguments))]] = values[r.IntN(len(values))]

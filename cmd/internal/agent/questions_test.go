@@ -3,6 +3,8 @@ package agent_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/datafile/render"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -59,6 +63,9 @@ func events(state bool, req *replaydv1.StreamEventsRequest) func(*testing.T, *cl
 	}
 }
 
+// sequence is an event's number in its stream, which depends on what else there is in it.
+var sequence = regexp.MustCompile(`"sequence":"\d+",`)
+
 // questions returns fifty questions of all tools about all formats.
 func questions() (list []question) {
 	add := func(tool string, arguments object, direct func(*testing.T, *client.Client) []string) {
@@ -70,7 +77,43 @@ func questions() (list []question) {
 			return []string{message(r), fmt.Sprint(err)}
 		})
 	}
-	for _, name := range []string{game, dota, cs2, sc2, battle, mapFile} {
+	add("get_picture", object{"replay": mapFile}, func(t *testing.T, _ *client.Client) []string {
+		t.Helper()
+		f, err := os.Open(one(t, "datafile", "*.map"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Close() }()
+		info, _ := f.Stat()
+		file, err := datafile.Open(f, info.Size(), datafile.DefaultLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture, err := render.Map(file, render.Options{Scale: 11, Physics: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{pictured(picture)}
+	})
+	for _, of := range []struct {
+		replay string
+		tick   int32
+	}{{game, 1000}, {"samples/dem/teamfight.dem", 780}, {cs2, 128}} {
+		direct := events(false, &replaydv1.StreamEventsRequest{
+			Replay: of.replay, ResolvePlayers: of.replay == game, Include: []*replaydv1.EventFilter{{
+				Kinds: []string{"sample_player"}, Ticks: &replaydv1.TickRange{Min: &of.tick, Max: &of.tick, Every: new(int32(1))},
+			}},
+		})
+		add("get_picture", object{"replay": of.replay, "tick": of.tick}, func(t *testing.T, c *client.Client) (lines []string) {
+			t.Helper()
+			for _, line := range direct(t, c) {
+				lines = append(lines, sequence.ReplaceAllString(line, ""))
+			}
+			slices.Sort(lines)
+			return lines
+		})
+	}
+	for _, name := range []string{game, dota, cs2, mapFile} {
 		for _, tick := range []*int32{nil, new(int32(1000))} {
 			arguments := object{"replay": name}
 			if tick != nil {
@@ -172,6 +215,15 @@ func (q question) answers(t *testing.T, text string, failed bool) (lines []strin
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
+		if q.tool == "get_picture" {
+			if _, sample, found := strings.Cut(line, ": {"); found {
+				lines = append(lines, sequence.ReplaceAllString("{"+sample, ""))
+				slices.Sort(lines)
+			} else if q.arguments["tick"] == nil && strings.HasPrefix(line, "picture ") {
+				lines = append(lines, line)
+			}
+			continue
+		}
 		if !strings.HasPrefix(line, "{") {
 			more = more || strings.HasPrefix(line, "There are more") || strings.HasPrefix(line, "The state has more")
 			continue
@@ -193,7 +245,7 @@ func (q question) answers(t *testing.T, text string, failed bool) (lines []strin
 		}
 		lines = append(lines, message(into))
 	}
-	if !more && q.tool != "list_replays" && q.tool != "get_events" && q.tool != "get_state" {
+	if !more && q.tool != "list_replays" && q.tool != "get_picture" && q.tool != "get_events" && q.tool != "get_state" {
 		lines = append(lines, "<nil>") // no error
 	}
 	return lines, more
