@@ -1,0 +1,195 @@
+package physics
+
+// Mark says what is known of a character in a tick.
+type Mark uint8
+
+// The marks.
+const (
+	// Proven: the character is where its state before the tick, its input and the others lead to.
+	Proven Mark = iota
+	// Corrected: it is elsewhere. The calculation goes on from there.
+	Corrected
+	// Unknown: it is there, but its state before the tick was not known, so that this proves little.
+	Unknown
+)
+
+// Cause is a reason why a tick is not proven.
+type Cause uint8
+
+// The causes.
+const (
+	// CauseNone: nothing known to be at work can explain it.
+	CauseNone Cause = iota
+	// CauseDeviation: an earlier deviation, since which the state has not become known again.
+	CauseDeviation
+	// CauseWeapon: a weapon, or something in the map that shoots or pulls.
+	CauseWeapon
+	// CauseTile: a tile whose effect is not calculated.
+	CauseTile
+	// CauseCommand: a command that changes characters.
+	CauseCommand
+	// CauseWatching: the client watches, so that its character may be out of the game.
+	CauseWatching
+	// CauseOther: another character whose state is not known.
+	CauseOther
+	// CauseInput: the server is too old to record all inputs.
+	CauseInput
+	// CauseRest: nothing was recorded for so long that the ticks were not calculated.
+	CauseRest
+	// Causes is the number of causes.
+	Causes
+)
+
+var causeNames = [Causes]string{"none", "deviation", "weapon", "tile", "command", "watching", "other", "input", "rest"}
+
+// String returns the cause's name.
+func (c Cause) String() string {
+	if c < Causes {
+		return causeNames[c]
+	}
+	return "invalid"
+}
+
+// Result is what became of a character in a tick.
+type Result struct {
+	Tick int32
+	// Ticks is the number of ticks that it is about, of which Tick is the last. It is 1 except for CauseRest.
+	Ticks int32
+	// ClientID is the client whose character it is.
+	ClientID int32
+	Mark     Mark
+	Cause    Cause
+	// Tile is the index of the tile for CauseTile.
+	Tile uint8
+	// DX and DY lead from where the character was expected to where it is recorded.
+	DX, DY int32
+	// X and Y are where it is recorded.
+	X, Y int32
+}
+
+func (w *World) report(t *tee, mark Mark, dx, dy int32) {
+	s := &w.slots[t.id]
+	w.result = Result{
+		Tick: w.tick, Ticks: 1, ClientID: t.id, Mark: mark, Cause: t.trust.cause, Tile: t.trust.tile,
+		DX: dx, DY: dy, X: s.at[0], Y: s.at[1],
+	}
+	w.check(&w.result)
+}
+
+// compare compares the last tick with the recording.
+func (w *World) compare() {
+	if !w.pending {
+		return
+	}
+	w.pending = false
+	w.tries = min(w.tries+triesPerTick, maxTries)
+	if w.upheaval = w.departed(); w.upheaval {
+		w.run()
+	}
+	if w.wrongs() > 0 {
+		w.explain()
+	}
+	for _, t := range w.present {
+		w.upheaval = w.upheaval || t.dead || t.team != w.slots[t.id].team
+		t.astray = t.wrong(&w.slots[t.id])
+	}
+	for id := range w.slots {
+		s := &w.slots[id]
+		if s.tee != nil {
+			w.judge(s)
+		}
+		if s.there && s.tee == nil {
+			w.enter(s, int32(id))
+		}
+		s.fresh = false
+	}
+}
+
+// departed marks those who left between the ticks, so that they were not there in this one, and reports whether there are any.
+func (w *World) departed() (found bool) {
+	for _, t := range w.present {
+		s := &w.slots[t.id]
+		if !t.dead && (!s.there || s.fresh || s.killed >= w.tick && w.tiles.spawns[s.place()] && t.core.pos != s.place()) {
+			t.left, found = true, true
+		}
+	}
+	return found
+}
+
+// wrong reports whether a character is elsewhere than the recording has it.
+func (t *tee) wrong(s *slot) bool {
+	return s.there && !s.fresh && !t.left && t.core.pos != s.place()
+}
+
+// place is where the recording has a client's character.
+func (s *slot) place() vec { return vec{float32(s.at[0]), float32(s.at[1])} }
+
+// judge compares a client's character with the recording.
+func (w *World) judge(s *slot) {
+	t := s.tee
+	if !s.there || s.fresh {
+		w.leave(s)
+		return
+	}
+	if t.left {
+		w.report(t, Proven, 0, 0)
+		w.leave(s) // and enters again
+		return
+	}
+	c, at := &t.core, s.place()
+	for _, id := range t.met {
+		if other := w.tee(id); !t.trust.doubted() && other != nil && other.astray {
+			w.doubt(t, CauseOther, 0, false)
+		}
+	}
+	reborn := t.dead && w.tiles.spawns[at]
+	switch {
+	case reborn && c.pos != at:
+		w.report(t, Proven, 0, 0)
+		w.leave(s) // and enters again
+		return
+	case t.dead && !t.trust.doubted():
+		// It should have died.
+		w.doubt(t, w.possible(t), 0, false)
+		w.report(t, Corrected, 0, 0)
+		w.correct(t, at)
+	case c.pos == at:
+		if s.pause == pauseAway && !t.away && c.pos == c.previous && w.grounded(c) {
+			w.goAway(t)
+		}
+		if !t.trust.doubted() {
+			w.report(t, Proven, 0, 0)
+			return
+		}
+		w.report(t, Unknown, 0, 0)
+		w.learn(t)
+	default:
+		d := at.sub(c.pos)
+		if !t.trust.doubted() {
+			w.doubt(t, w.possible(t), 0, false)
+		}
+		w.report(t, Corrected, cut(d.x), cut(d.y))
+		w.correct(t, at)
+	}
+}
+
+// correct sets a character to where the recording has it.
+func (w *World) correct(t *tee, at vec) {
+	const jump = 64 // no velocity explains more
+	c := &t.core
+	d := at.sub(c.pos)
+	switch length := d.length(); {
+	case length <= 2:
+		c.vel = c.vel.add(d.mul(0.5))
+	case length < jump:
+		c.vel = c.vel.add(d)
+	default:
+		c.vel, c.previous = vec{}, at
+		c.release(hookRetracted)
+	}
+	c.pos = at
+	t.trust.known = 0
+	if t.trust.cause == CauseNone {
+		t.trust.cause = CauseDeviation
+	}
+}

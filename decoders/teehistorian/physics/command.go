@@ -1,0 +1,91 @@
+package physics
+
+import (
+	"slices"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// flagChat is set in commands that a client wrote in the chat.
+const flagChat = 128
+
+// command does what a console command does.
+func (w *World) command(c *teehistorian.ConsoleCommand) {
+	s := w.slot(c.ClientId)
+	switch name := string(c.Command); name {
+	case "tune":
+		if len(c.Arguments) > 1 {
+			w.tune.command(string(c.Arguments[0]), string(c.Arguments[1]))
+		}
+	case "tune_reset":
+		if len(c.Arguments) == 0 {
+			w.tune.reset()
+		}
+	case "pause", "togglepause":
+		if s != nil && c.Flags&flagChat != 0 && len(c.Arguments) == 0 {
+			w.pause(s, pausePlace)
+		}
+	case "spec", "togglespec":
+		if s != nil && c.Flags&flagChat != 0 && len(c.Arguments) == 0 {
+			w.pause(s, w.specPause)
+		}
+	case "kill":
+		if s != nil && c.Flags&flagChat != 0 {
+			s.killed = w.tick + 1
+		}
+	case "save":
+		for i := range w.slots {
+			if s != nil && w.slots[i].team == s.team {
+				w.slots[i].killed = w.tick + 1
+			}
+		}
+	case "rescue", "r", "tp", "teleport", "tc", "telecursor", "lasttp", "back", "super", "endless_hook", "unendless_hook",
+		"solo", "unsolo", "deep", "undeep", "livefreeze", "unlivefreeze", "jetpack", "unjetpack", "setjumps", "invincible":
+		if s != nil && s.tee != nil {
+			w.doubt(s.tee, CauseCommand, 0, true)
+		}
+	case "tele", "totele", "totelecp", "move", "move_raw", "left", "right", "up", "down", "freeze", "unfreeze",
+		"force_pause", "force_unpause", "force_teambalance":
+		w.doubtAll(CauseCommand)
+	case "weapons", "shotgun", "grenade", "laser", "rifle", "ninja", "addweapon":
+		for _, t := range w.present {
+			t.armed = true
+		}
+	}
+}
+
+func (w *World) doubtAll(cause Cause) {
+	for _, t := range w.present {
+		w.doubt(t, cause, 0, true)
+	}
+}
+
+// pause is whether a client plays, or watches meanwhile.
+type pause uint8
+
+const (
+	pauseNot   pause = iota
+	pausePlace       // its character stays
+	pauseAway        // its character leaves as soon as it stands
+)
+
+// pause has a client begin or end to watch, as often as it wants.
+func (w *World) pause(s *slot, want pause) {
+	if s.pause == want {
+		want = pauseNot
+	}
+	s.pause = want
+	if want != pauseAway && s.tee != nil && s.tee.away {
+		s.tee.away = false
+		s.tee.core.vel = vec{}
+		w.order = slices.Insert(w.order, 0, s.tee)
+	}
+}
+
+// goAway takes a character whose client watches out of the game.
+func (w *World) goAway(t *tee) {
+	t.away = true
+	w.order = slices.DeleteFunc(w.order, func(o *tee) bool { return o == t })
+	w.releaseHooked(t)
+	t.core.release(hookIdle)
+}

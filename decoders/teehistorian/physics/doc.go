@@ -1,0 +1,35 @@
+// Package physics plays a DDNet game again from the recording of its inputs, and proves each tick by the recorded positions.
+//
+//	tiles, err := physics.NewMap(width, height) // and Set for each tile
+//	...
+//	world := physics.New(header, tiles, func(r *physics.Result) {
+//		fmt.Println(r.Tick, r.ClientID, r.Mark)
+//	})
+//	for ev, err := range decoders.All(d) {
+//		...
+//		world.Apply(ev)
+//	}
+//	world.Close()
+//
+// A recording has where each character is in each tick, to the unit, but neither velocities nor hooks. The server rounds both after
+// each tick, to whole units and to 1/256, so what is calculated with its rules in float32 does not drift: it is equal, or something
+// else was at work. The server is taken to be compiled for a processor with SSE and without fused instructions, as DDNet's and
+// Debian's are.
+//
+// A [Result] says for each character and tick whether it is [Proven], [Corrected] or [Unknown]. After a correction the character is
+// where the recording has it, but its velocity, hook and jumps are not known until the game shows them: a wall takes a
+// velocity, the ground gives jumps, a key that is released ends a hook.
+//
+// Some things are chosen by the recording, as far as they lead exactly to it: which of the inputs of one tick was in effect, where
+// recordings do not tell; which exit a teleporter chose; who hit whom with a hammer, whose time is not recorded.
+//
+// Not calculated are weapons but the hammer, what shoots and pulls in maps, doors and switches, zones of tuning, and what
+// commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause contradicts the game's rules.
+//
+//	map.go                     the tiles
+//	world.go, command.go       the game, event by event
+//	core.go, steer.go, hook.go, move.go  how characters move; vec.go has the arithmetic, tuning.go the numbers
+//	pass.go, speedup.go        what tiles do
+//	check.go, trust.go         the comparison with the recording, and what it proves
+//	explain.go                 what may have happened in a tick
+package physics

@@ -1,0 +1,248 @@
+package physics
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Layer is a layer of a map that has an effect on characters.
+type Layer uint8
+
+// The layers.
+const (
+	LayerGame Layer = iota
+	LayerFront
+	LayerTele
+	LayerSpeedup
+	LayerSwitch
+	LayerTune
+	layers
+)
+
+// Tile is one tile of a layer. Layers use the fields that they have.
+type Tile struct {
+	// Index is the tile's number, which says what it does.
+	Index uint8
+	// Flags turn and mirror a tile: 1 and 2 mirror it, 8 turns it.
+	Flags uint8
+	// Number is that of a teleporter, a switch or a zone of tuning.
+	Number uint8
+	// Delay is that of a switch.
+	Delay uint8
+	// Force, MaxSpeed and Angle, in degrees, are those of a speedup.
+	Force    uint8
+	MaxSpeed uint8
+	Angle    int16
+}
+
+// MaxTiles is the number of tiles that a [Map] may have.
+const MaxTiles = 1 << 24
+
+// ErrMap means that a map has no tiles, or too many of them.
+var ErrMap = errors.New("physics: unusable map")
+
+// Map has the tiles of a map. It is made by [NewMap] and filled by Set. From then on it does not change, and any number of
+// Worlds may share it.
+type Map struct {
+	width, height int
+	game          []uint8
+	others        [layers][]Tile // absent layers are nil; game's have more than an index
+	odd           []bool         // where a tile is that does something when a character passes
+	through       bool           // has tiles that let hooks through walls
+	stops         bool           // has tiles that stop characters
+	outs          map[out][]vec
+	spawns        map[vec]bool
+	hearts        []vec // what lies about and freezes
+	arms          []vec // weapons that lie about
+	shooters      []vec // what shoots or pulls by itself
+}
+
+// out is the kind and the number of places that teleporters lead to.
+type out struct {
+	tile   uint8
+	number uint8
+}
+
+// NewMap returns a map of air. An unusable size gives an error that wraps [ErrMap].
+func NewMap(width, height int) (*Map, error) {
+	if width <= 0 || height <= 0 || width > MaxTiles/height {
+		return nil, fmt.Errorf("%w: %d x %d tiles", ErrMap, width, height)
+	}
+	return &Map{
+		width: width, height: height,
+		game: make([]uint8, width*height), odd: make([]bool, width*height),
+		outs: map[out][]vec{}, spawns: map[vec]bool{},
+	}, nil
+}
+
+// Set places a tile. What is outside of the map is left out, and so is air. Tiles are set once each, row by row.
+func (m *Map) Set(layer Layer, x, y int, tile Tile) {
+	if layer >= layers || x < 0 || y < 0 || x >= m.width || y >= m.height || tile == (Tile{}) {
+		return
+	}
+	place := y*m.width + x
+	if layer == LayerGame {
+		m.game[place] = tile.Index
+	}
+	if layer != LayerGame || tile.Flags != 0 {
+		if m.others[layer] == nil {
+			m.others[layer] = make([]Tile, m.width*m.height)
+		}
+		m.others[layer][place] = tile
+	}
+	m.odd[place] = m.odd[place] || acts(layer, tile)
+	if layer == LayerGame || layer == LayerFront {
+		switch tile.Index {
+		case tileThrough, tileThroughCut, tileThroughAll, tileThroughDir:
+			m.through = true
+		case tileStop, tileStopBoth, tileStopAll:
+			m.stops = true
+			for _, d := range [...]int{-1, 1, -m.width, m.width} {
+				if near := place + d; near >= 0 && near < len(m.odd) {
+					m.odd[near] = true
+				}
+			}
+		}
+	}
+	center := vec{float32(x*tileSize + tileSize/2), float32(y*tileSize + tileSize/2)}
+	switch {
+	case layer <= LayerFront && tile.Index >= tileSpawn && tile.Index <= tileSpawnLast:
+		for _, d := range [...]vec{{}, {-tileSize, 0}, {0, -tileSize}, {tileSize, 0}, {0, tileSize}} {
+			m.spawns[center.add(d)] = true
+		}
+	case layer <= LayerFront && tile.Index == tileHeart:
+		m.hearts = append(m.hearts, center)
+	case layer <= LayerFront && tile.Index >= tileArms && tile.Index <= tileArmsLast:
+		m.arms = append(m.arms, center)
+	case (layer <= LayerFront || layer == LayerSwitch) && tile.Index > tileArmsLast:
+		m.shooters = append(m.shooters, center)
+	case layer == LayerTele && (tile.Index == tileTeleOut || tile.Index == tileTeleCheckOut) && tile.Number > 0:
+		o := out{tile.Index, tile.Number}
+		m.outs[o] = append(m.outs[o], center)
+	}
+}
+
+// acts reports whether a tile does something to who passes it, apart from being solid or deadly.
+func acts(layer Layer, tile Tile) bool {
+	switch layer {
+	case LayerGame, LayerFront:
+		return tile.Index >= tileFreeze && tile.Index < tileEntities
+	case LayerTele:
+		return tile.Number > 0 || tile.Index == tileTeleCheckIn || tile.Index == tileTeleCheckInEvil
+	case LayerSpeedup:
+		return tile.Force > 0
+	case LayerSwitch:
+		return tile.Index > 0
+	}
+	return tile.Index > 0
+}
+
+// place returns the number of the tile at a place; places outside are at the map's border.
+func (m *Map) place(x, y int32) int {
+	column, row := int(x/tileSize), int(y/tileSize)
+	return min(max(row, 0), m.height-1)*m.width + min(max(column, 0), m.width-1)
+}
+
+// at returns the number of the tile at a place, whose digits behind the point are dropped.
+func (m *Map) at(p vec) int { return m.place(cut(p.x), cut(p.y)) }
+
+// near returns the number of the tile at a place, which is rounded.
+func (m *Map) near(p vec) int { return m.place(whole(p.x), whole(p.y)) }
+
+func (m *Map) solid(x, y float32) bool {
+	tile := m.game[m.place(whole(x), whole(y))]
+	return tile == tileSolid || tile == tileNoHook
+}
+
+// tile returns a tile of a layer.
+func (m *Map) tile(layer Layer, place int) Tile {
+	if tiles := m.others[layer]; len(tiles) > 0 && (layer != LayerGame || tiles[place].Index != 0) {
+		return tiles[place]
+	}
+	if layer == LayerGame {
+		return Tile{Index: m.game[place]}
+	}
+	return Tile{}
+}
+
+// index returns the index of a tile of a layer.
+func (m *Map) index(layer Layer, place int) uint8 {
+	if layer == LayerGame {
+		return m.game[place]
+	}
+	if tiles := m.others[layer]; tiles != nil {
+		return tiles[place].Index
+	}
+	return 0
+}
+
+// outside reports whether a place is so far from the map that who is there dies.
+func (m *Map) outside(p vec) bool {
+	x, y := int(whole(p.x)/tileSize), int(whole(p.y)/tileSize)
+	return x < -beyond || x > m.width+beyond || y < -beyond || y > m.height+beyond
+}
+
+const (
+	tileSize = 32
+	beyond   = 200 // tiles
+)
+
+// Tiles of the game layer and the front layer, and of the layer that the name says.
+const (
+	tileSolid              = 1
+	tileDeath              = 2
+	tileNoHook             = 3
+	tileNoLaser            = 4
+	tileThroughCut         = 5
+	tileThrough            = 6
+	tileSwitchJump         = 7
+	tileSwitchAddTime      = 79
+	tileSwitchSubtractTime = 95
+	tileFreeze             = 9
+	tileTeleInEvil         = 10
+	tileUnfreeze           = 11
+	tileDeep               = 12
+	tileUndeep             = 13
+	tileTeleInWeapon       = 14
+	tileTeleInHook         = 15
+	tileWallJump           = 16
+	tileEndlessOn          = 17
+	tileEndlessOff         = 18
+	tileHitOn              = 19
+	tileHitOff             = 20
+	tileSoloOn             = 21
+	tileSoloOff            = 22
+	tileTeleIn             = 26
+	tileTeleOut            = 27
+	tileTeleCheck          = 29
+	tileTeleCheckOut       = 30
+	tileTeleCheckIn        = 31
+	tileRefillJumps        = 32
+	tileStart              = 33
+	tileFinish             = 34
+	tileCheckpointFirst    = 35
+	tileCheckpointLast     = 59
+	tileStop               = 60
+	tileStopBoth           = 61
+	tileStopAll            = 62
+	tileTeleCheckInEvil    = 63
+	tileThroughAll         = 66
+	tileThroughDir         = 67
+	tileCollisionOff       = 88
+	tileUnlimitedOff       = 89
+	tileJetpackOff         = 90
+	tileHookOff            = 91
+	tileCollisionOn        = 104
+	tileUnlimitedOn        = 105
+	tileJetpackOn          = 106
+	tileHookOn             = 107
+	tileLive               = 144
+	tileUnlive             = 145
+	tileSpawn              = 192
+	tileArms               = 199
+	tileArmsLast           = 202
+	tileTuneZone           = 68
+	tileHeart              = 198
+	tileSpawnLast          = 194
+	tileEntities           = 192
+)

@@ -1,0 +1,117 @@
+package physics
+
+// known has what is known of a character's state.
+type known uint8
+
+const (
+	knownX known = 1 << iota // its speed sideways
+	knownY
+	knownHook
+	knownJumps
+	knownInput // it is not frozen
+	knownAll   = 1<<iota - 1
+)
+
+// trust says whether the state of a character is known, and if not, why.
+type trust struct {
+	cause Cause
+	tile  uint8
+	known known
+	keep  bool // only a new character is known again
+}
+
+func (t *trust) doubted() bool { return t.cause != CauseNone }
+
+func (w *World) doubt(t *tee, cause Cause, tile uint8, keep bool) {
+	if t.trust.keep {
+		return
+	}
+	t.trust = trust{cause: cause, tile: tile, keep: keep}
+}
+
+// met notes that two characters have an effect on one another.
+func (w *World) met(t, other *tee) {
+	t.met = append(t.met, other.id)
+	other.met = append(other.met, t.id)
+}
+
+// learn notes what a tick, of which the recording confirms the outcome, tells of a state that was not known.
+func (w *World) learn(t *tee) {
+	if t.trust.keep {
+		return
+	}
+	k := &t.trust.known
+	c, was := &t.core, &t.before
+	in := &t.input
+	grounded := w.grounded(c)
+	hooked := was.hook.state == hookHolding || c.hook.state == hookHolding
+	fast := was.vel.length()*ticksPerSecond >= t.tune[rampStart]-ticksPerSecond
+	if (len(t.met) > 0 || hooked || fast) && *k&(knownX|knownY) != knownX|knownY {
+		*k &^= knownX | knownY
+		return
+	}
+	limit := t.tune[airSpeed]
+	if grounded {
+		limit = t.tune[groundSpeed]
+	}
+	if c.vel.x == 0 || c.vel.x == limit || c.vel.x == -limit {
+		*k |= knownX
+	}
+	if c.vel.y == 0 || c.vel.y == -t.tune[airJump] || c.vel.y == -t.tune[groundJump] {
+		*k |= knownY
+	}
+	if in.Hook == 0 && c.hook.state == hookIdle {
+		*k |= knownHook
+	}
+	if grounded && in.Jump == 0 && c.jumps == 2 {
+		*k |= knownJumps
+	}
+	if c.frozen == 0 && c.direction != 0 && c.pos.x != was.pos.x {
+		*k |= knownInput
+	}
+	if *k == knownAll {
+		t.trust = trust{}
+	}
+}
+
+// possible returns what may explain that a character of which all is known is elsewhere than expected.
+func (w *World) possible(t *tee) Cause {
+	at := t.before.pos
+	near := func(what vec, reach float32) bool { return what.sub(at).length() < reach }
+	switch s := &w.slots[t.id]; {
+	case s.pause == pauseAway:
+		return CauseWatching
+	case w.ambiguous && s.hasInput && s.changed >= w.tick-lateInputs:
+		return CauseInput
+	case w.upheaval || w.tries <= 0:
+		return CauseOther
+	}
+	for _, shooter := range w.tiles.shooters {
+		if near(shooter, shooterReach) {
+			return CauseWeapon
+		}
+	}
+	for _, other := range w.present {
+		if other.armed && (other == t || w.together(t, other)) && near(other.before.pos, weaponReach) {
+			return CauseWeapon
+		}
+		if other == t || !w.together(t, other) {
+			continue
+		}
+		if near(other.before.pos, hammerReach) {
+			return CauseWeapon
+		}
+		if other.trust.doubted() && near(other.before.pos, t.tune[hookLength]+size*2) {
+			return CauseOther
+		}
+	}
+	return CauseNone
+}
+
+// How far things have an effect at most, in world units.
+const (
+	hammerReach  = size*0.75 + size*0.5 + size + 1
+	weaponReach  = 2100 // a grenade in its lifetime
+	shooterReach = 1100
+	lateInputs   = 2 // ticks
+)

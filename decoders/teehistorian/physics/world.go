@@ -1,0 +1,358 @@
+package physics
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
+
+// World plays the game of one recording again on its map, and compares each tick with the recording.
+type World struct {
+	tiles *Map
+	tune  tuning
+	tick  int32 // the last tick that was played
+	slots []slot
+	// present has the characters by id, order as the server has them act: who came last is first.
+	present, order, close []*tee
+
+	freezeTicks int32
+	keepHook    bool
+	soloServer  bool
+	specPause   pause // what watching means
+	ambiguous   bool  // the recording does not tell exactly when inputs came into effect
+
+	upheaval bool // somebody left or changed the team in this tick
+	tries    int  // how often ticks may be played again
+	pending  bool // the last tick is not compared yet
+	check    func(*Result)
+	result   Result
+}
+
+// slot is what is known of a client.
+type slot struct {
+	input    teehistorian.Input // in effect from the next tick
+	first    teehistorian.Input // the first of several in one tick, which is in effect in the next tick only
+	changed  int32              // tick of the last change
+	several  bool
+	hasInput bool
+	pause    pause
+	team     int32
+	killed   int32    // the client asked to die before this tick
+	at       [2]int32 // where the recording has the character
+	there    bool
+	fresh    bool // appeared in this tick
+	tee      *tee
+	spare    *tee
+}
+
+// tee is a character.
+type tee struct {
+	id     int32
+	core   core
+	before core               // before the tick
+	input  teehistorian.Input // with which it acts in the tick
+	kept   teehistorian.Input // with which it acted in the tick before
+	tune   *tuning
+	team   int32 // in the tick
+	trust  trust
+	hits   []int32 // who hits it with a hammer before the tick
+	exits  []vec   // to which a teleporter may lead
+	exit   int     // to which it does
+	met    []int32 // who has an effect on it
+	dead   bool    // touches what kills
+	armed  bool    // may have weapons that are not calculated
+	left   bool    // left before the tick
+	away   bool    // out of the game, as its client watches
+	astray bool    // elsewhere than recorded
+}
+
+// lastAmbiguous is the last version of recordings in which a client may have several inputs in a tick.
+const lastAmbiguous = 10
+
+// New returns the world of a recording with this header. It calls check for each character and tick, whose result is valid until
+// check returns.
+func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
+	w := &World{tiles: m, check: check, freezeTicks: 3 * ticksPerSecond}
+	w.tune.reset()
+	for name, value := range h.Tuning {
+		w.tune.setText(name, value)
+	}
+	if value, err := strconv.Atoi(h.Config["sv_freeze_delay"]); err == nil {
+		w.freezeTicks = int32(min(max(value, 1), 30)) * ticksPerSecond
+	}
+	w.keepHook = h.Config["sv_teleport_hold_hook"] == "1"
+	w.soloServer = h.Config["sv_solo_server"] == "1" || h.Config["sv_team"] == "3"
+	w.specPause = pausePlace
+	if h.Config["sv_pauseable"] == "1" {
+		w.specPause = pauseAway
+	}
+	w.ambiguous = h.VersionMinor <= lastAmbiguous
+	return w
+}
+
+// slot returns a client's slot, or nil for ids that no server gives.
+func (w *World) slot(id int32) *slot {
+	if id < 0 || id >= teehistorian.MaxClients {
+		return nil
+	}
+	for int(id) >= len(w.slots) {
+		w.slots = append(w.slots, slot{changed: -1, killed: -1})
+	}
+	return &w.slots[id]
+}
+
+func (w *World) tee(id int32) *tee {
+	if id < 0 || int(id) >= len(w.slots) {
+		return nil
+	}
+	return w.slots[id].tee
+}
+
+// Apply applies the next event of the recording.
+func (w *World) Apply(ev *teehistorian.Event) {
+	switch ev.Kind {
+	case teehistorian.KindTick:
+		w.advance(ev.AtTick)
+	case teehistorian.KindPlayerDiff:
+		if s := w.slot(ev.PlayerDiff.ClientId); s != nil {
+			s.at = [2]int32{ev.PlayerDiff.X, ev.PlayerDiff.Y}
+		}
+	case teehistorian.KindPlayerNew:
+		if s := w.slot(ev.PlayerNew.ClientId); s != nil {
+			s.at, s.there, s.fresh = [2]int32{ev.PlayerNew.X, ev.PlayerNew.Y}, true, true
+		}
+	case teehistorian.KindPlayerOld:
+		if s := w.slot(ev.PlayerOld.ClientId); s != nil {
+			s.there, s.fresh = false, false
+		}
+	case teehistorian.KindInputNew:
+		w.setInput(ev.InputNew.ClientId, &ev.InputNew.Input)
+	case teehistorian.KindInputDiff:
+		w.setInput(ev.InputDiff.ClientId, &ev.InputDiff.Input)
+	case teehistorian.KindPlayerTeam:
+		if s := w.slot(ev.PlayerTeam.ClientId); s != nil {
+			s.team = ev.PlayerTeam.Team
+		}
+	case teehistorian.KindMessage:
+		if s := w.slot(ev.Message.ClientId); s != nil && ev.Message.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot {
+			s.killed = w.tick + 1
+		}
+	case teehistorian.KindDrop:
+		if s := w.slot(ev.Drop.ClientId); s != nil {
+			s.killed = w.tick + 1
+		}
+	case teehistorian.KindJoin:
+		if s := w.slot(ev.Join.ClientId); s != nil {
+			s.pause, s.hasInput, s.several = pauseNot, false, false
+			s.input = teehistorian.Input{}
+		}
+	case teehistorian.KindConsoleCommand:
+		w.command(&ev.ConsoleCommand)
+	case teehistorian.KindLoadSuccess:
+		for _, t := range w.present {
+			if w.slots[t.id].team == ev.LoadSuccess.Team {
+				w.doubt(t, CauseCommand, 0, false)
+			}
+		}
+	case teehistorian.KindPlayerSwap:
+		for _, id := range [...]int32{ev.PlayerSwap.ClientId, ev.PlayerSwap.OtherClientId} {
+			if t := w.tee(id); t != nil {
+				w.doubt(t, CauseCommand, 0, false)
+			}
+		}
+	case teehistorian.KindDamage:
+		w.doubtAll(CauseCommand)
+	}
+}
+
+// Close compares the last tick, when no more events come.
+func (w *World) Close() { w.compare() }
+
+// flagChatting is set in inputs while the client writes a message. The server ignores such inputs.
+const flagChatting = 4
+
+func (w *World) setInput(id int32, in *teehistorian.Input) {
+	s := w.slot(id)
+	if s == nil {
+		return
+	}
+	if s.changed != w.tick {
+		s.first, s.several = *in, false
+	} else if w.ambiguous {
+		s.several = true
+	}
+	s.input, s.hasInput, s.changed = *in, true, w.tick
+}
+
+// maxRest is how many ticks in a row without a record are played.
+const maxRest = 500
+
+// advance plays up to a tick.
+func (w *World) advance(to int32) {
+	w.compare()
+	for n := 0; w.tick < to; n++ {
+		if left := to - 1 - w.tick; left > 0 && (len(w.present) == 0 || n >= maxRest) {
+			w.rest(left)
+		}
+		w.play()
+		w.pending = true
+		if w.tick < to {
+			w.compare()
+		}
+	}
+}
+
+// rest lets ticks pass in which nothing moves.
+func (w *World) rest(ticks int32) {
+	w.tick += ticks
+	for _, t := range w.present {
+		t.core.frozen = max(t.core.frozen-ticks, 0)
+		w.result = Result{
+			Tick: w.tick, Ticks: ticks, ClientID: t.id, Mark: Unknown, Cause: CauseRest,
+			X: w.slots[t.id].at[0], Y: w.slots[t.id].at[1],
+		}
+		w.check(&w.result)
+	}
+}
+
+// play plays one tick.
+func (w *World) play() {
+	w.tick++
+	for _, t := range w.present {
+		s := &w.slots[t.id]
+		t.before, t.hits, t.exit = t.core, t.hits[:0], 0
+		t.team = s.team
+		in := &s.input
+		if s.several && s.changed == w.tick-1 {
+			in = &s.first
+		}
+		t.kept = t.input
+		if s.hasInput && s.pause == pauseNot && in.PlayerFlags&flagChatting == 0 {
+			t.input = *in
+		}
+	}
+	w.run()
+}
+
+// run plays the tick from the states before it.
+func (w *World) run() {
+	for _, t := range w.present {
+		t.core = t.before
+		t.met, t.dead, t.exits = t.met[:0], false, nil
+	}
+	for _, t := range w.present {
+		for _, id := range t.hits {
+			if by := w.tee(id); by != nil {
+				w.hammered(t, by)
+			}
+		}
+	}
+	w.pickUp()
+	for _, t := range w.order {
+		if !t.left {
+			w.act(t)
+		}
+	}
+	for _, t := range w.order {
+		if !t.left {
+			w.move(t)
+			t.core.round()
+		}
+	}
+}
+
+// act does what a character does before anybody moves.
+func (w *World) act(t *tee) {
+	c := &t.core
+	in := t.input
+	if c.frozen > 0 {
+		c.frozen--
+		in.Direction, in.Jump, in.Hook = 0, 0, 0
+		if c.frozen == 1 {
+			c.unfreeze()
+		}
+	}
+	if c.live {
+		in.Direction, in.Jump = 0, 0
+	}
+	w.zone(t)
+	w.steer(t, &in)
+	t.dead = !w.pass(t)
+	if c.deep && !c.super {
+		w.freeze(c, w.freezeTicks)
+	}
+	c.previous = c.pos
+}
+
+// zone has a character follow the tuning of where it is.
+func (w *World) zone(t *tee) {
+	t.tune = &w.tune
+	tiles := w.tiles.others[LayerTune]
+	if tiles == nil {
+		return
+	}
+	if number := tiles[w.tiles.at(t.core.pos)].Number; number != 0 {
+		w.doubt(t, CauseTile, tileTuneZone, false)
+	}
+}
+
+// together reports whether two characters can meet.
+func (w *World) together(a, b *tee) bool {
+	if a.away || b.away || a.left || b.left {
+		return false
+	}
+	if a.core.super || b.core.super {
+		return true
+	}
+	if a.core.solo || b.core.solo || w.soloServer {
+		return false
+	}
+	return a.team == b.team
+}
+
+// enter places a new character where the recording has it.
+func (w *World) enter(s *slot, id int32) {
+	if s.spare == nil {
+		s.spare = &tee{}
+	}
+	t := s.spare
+	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0]}
+	t.before = t.core
+	s.tee = t
+	if s.hasInput {
+		t.input = s.input
+		t.input.TargetX, t.input.TargetY = 0, -1
+	}
+	at, _ := slices.BinarySearchFunc(w.present, id, func(t *tee, id int32) int { return int(t.id - id) })
+	w.present = slices.Insert(w.present, at, t)
+	w.order = slices.Insert(w.order, 0, t)
+}
+
+func (w *World) leave(s *slot) {
+	gone := s.tee
+	is := func(t *tee) bool { return t == gone }
+	w.present = slices.DeleteFunc(w.present, is)
+	w.order = slices.DeleteFunc(w.order, is)
+	w.releaseHooked(gone)
+	s.tee = nil
+}
+
+// pickUp has characters take what lies about.
+func (w *World) pickUp() {
+	const near = 48
+	for _, at := range w.tiles.hearts {
+		for _, t := range w.order {
+			if t.core.pos.sub(at).length() < near {
+				w.freeze(&t.core, w.freezeTicks)
+			}
+		}
+	}
+	for _, at := range w.tiles.arms {
+		for _, t := range w.order {
+			if !t.armed && t.core.pos.sub(at).length() < near {
+				t.armed = true
+			}
+		}
+	}
+}

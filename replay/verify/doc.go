@@ -1,0 +1,2 @@
+// Package verify plays DDNet games again on their maps.
+package verify

@@ -1,0 +1,76 @@
+package verify
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/decoders/teehistorian/physics"
+)
+
+// layerOf has the layers that matter to characters.
+var layerOf = map[datafile.LayerKind]physics.Layer{
+	datafile.LayerKindGame:    physics.LayerGame,
+	datafile.LayerKindFront:   physics.LayerFront,
+	datafile.LayerKindTele:    physics.LayerTele,
+	datafile.LayerKindSpeedup: physics.LayerSpeedup,
+	datafile.LayerKindSwitch:  physics.LayerSwitch,
+	datafile.LayerKindTune:    physics.LayerTune,
+}
+
+// OpenMap reads the tiles of a map file.
+func OpenMap(r io.ReaderAt, size int64) (*physics.Map, error) {
+	file, err := datafile.Open(r, size, datafile.DefaultLimits)
+	if err != nil {
+		return nil, fmt.Errorf("opening the map: %w", err)
+	}
+	var m *physics.Map
+	only := func(wanted datafile.Kind) datafile.Options {
+		return datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool { return kind == wanted }}
+	}
+	for ev, err := range decoders.All(file.Events(only(datafile.KindTileLayer))) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the map: %w", err)
+		}
+		if l := &ev.TileLayer; l.Kind == datafile.LayerKindGame && m == nil {
+			if m, err = physics.NewMap(int(l.Width), int(l.Height)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%w: it has no game layer", physics.ErrMap)
+	}
+	for ev, err := range decoders.All(file.Events(only(datafile.KindTiles))) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the map: %w", err)
+		}
+		setTiles(m, &ev.Tiles)
+	}
+	return m, nil
+}
+
+func setTiles(m *physics.Map, t *datafile.Tiles) {
+	layer, ok := layerOf[t.Kind]
+	each := int(t.BytesPerTile)
+	if !ok || each < 2 || t.Columns <= 0 {
+		return
+	}
+	for i := 0; (i+1)*each <= len(t.Data); i++ {
+		b := t.Data[i*each : (i+1)*each]
+		var tile physics.Tile
+		switch {
+		case layer <= physics.LayerFront:
+			tile = physics.Tile{Index: b[0], Flags: b[1]}
+		case layer == physics.LayerSpeedup && each >= 6:
+			tile = physics.Tile{Force: b[0], MaxSpeed: b[1], Index: b[2], Angle: int16(binary.LittleEndian.Uint16(b[4:]))}
+		case layer == physics.LayerSwitch && each >= 4:
+			tile = physics.Tile{Number: b[0], Index: b[1], Flags: b[2], Delay: b[3]}
+		case layer == physics.LayerTele || layer == physics.LayerTune:
+			tile = physics.Tile{Number: b[0], Index: b[1]}
+		}
+		m.Set(layer, int(t.X)+i%int(t.Columns), int(t.Y)+i/int(t.Columns), tile)
+	}
+}
