@@ -358,9 +358,10 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const name = news.name || known?.name || "";
     const who = h("b", {}, name);
     if (known) who.style.setProperty("--who", known.colour);
-    const time = timeText(news.tick / game.ticksPerSecond);
+    const at = news.began ?? news.tick;
+    const time = timeText(at / game.ticksPerSecond);
     return h("li", { class: `news-${news.kind}` },
-      !overlay && h("button", { type: "button", class: "when", "aria-label": `Go to ${time}`, onclick: () => go(news.tick) }, time),
+      !overlay && h("button", { type: "button", class: "when", "aria-label": `Go to ${time}`, onclick: () => go(at) }, time),
       h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));
   };
 

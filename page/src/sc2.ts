@@ -1,15 +1,17 @@
 // Plays StarCraft II replays. It draws only what the tracker reports. So units that neither fight nor are being built stay at
 // their last reported position.
 
-import type { Batch, Event, Kind, Replay } from "@replayd/client";
-import { type PlayerInfo, type PlayerRef, Result, StepEnd, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import type { Batch, Event, Filter, Kind, Replay } from "@replayd/client";
+import { type PlayerInfo, type PlayerRef, Result, type SamplePlayer, StepEnd, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
 import type { Format, News, Person, Sample, World } from "./format.js";
 import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
-const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions", "player_stats"];
-const told: Kind[] = ["fact_build_step", "fact_unit", "player_stats", "chat", "game_user_leave", "player_leave"];
+const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions"];
+const told: Kind[] = ["fact_build_step", "fact_unit", "fact_chat", "fact_engagement", "fact_supply_block", "game_user_leave", "player_leave"];
+/** How players stand, as often as their clients report it. */
+const stands: Filter = { kinds: ["sample_player"], ticks: { every: 80 } };
 
 /** Names such as "CommandCenterFlying" as readable words. */
 function words(name: string): string {
@@ -29,20 +31,12 @@ class Track {
   }
 }
 
-/** A player's last reported economy. */
-interface Economy {
-  supply: number;
-  made: number;
-  army: number;
-  workers: number;
-}
-
 /** The loaded part of a game. */
 export class SC2World implements World {
   readonly news: News[] = [];
   readonly samples: Sample[] = [];
   readonly beats: number[] = [];
-  readonly economies = new Map<number, Steps<Economy>>();
+  readonly economies = new Map<number, Steps<SamplePlayer>>();
   /** The living units by index, and all units that lived in the loaded part. */
   readonly alive = new Map<number, Track>();
   tracks: Track[] = [];
@@ -50,7 +44,7 @@ export class SC2World implements World {
   from: number;
   to: number;
 
-  constructor(readonly start: number, private readonly names: ReadonlyMap<number, string>) {
+  constructor(readonly start: number, private readonly names: ReadonlyMap<number, string>, private readonly ticksPerSecond = 16) {
     this.from = start;
     this.to = start - 1;
   }
@@ -123,15 +117,21 @@ export class SC2World implements World {
       case "unitPositions":
         for (const { unit, x, y } of kind.value.positions) this.track(unit)?.places.push(tick, this.place(x, y));
         break;
-      case "playerState":
-        if (kind.value.$typeName === "replayd.sc2replay.v1.PlayerState" && kind.value.stats) this.economy(kind.value.stats, tick);
+      case "samplePlayer":
+        if (kind.value.$typeName === "replayd.sc2replay.v1.SamplePlayer") this.economy(kind.value, tick);
         break;
-      case "playerStats":
-        this.economy(kind.value, tick);
+      case "factChat":
+        if (kind.value.$typeName === "replayd.sc2replay.v1.FactChat") this.tell("chat", playerOf(event), tick, kind.value.text, kind.value.name);
         break;
-      case "chat": {
-        if (kind.value.$typeName !== "replayd.sc2replay.v1.Chat") break;
-        this.tell("chat", playerOf(event), tick, kind.value.text, nameOf(event));
+      case "factEngagement": {
+        const { beganTick: began, sides } = kind.value;
+        const lost = sides.map(({ playerId, armyLost, workersLost, structuresLost }) => `${this.names.get(playerId) ?? `player ${playerId}`} lost ${armyLost + workersLost + structuresLost}`);
+        this.news.push({ tick, kind: "death", client: -1, text: `A fight: ${lost.join(", ")}`, began });
+        break;
+      }
+      case "factSupplyBlock": {
+        const { playerId, beganTick: began, maxed } = kind.value;
+        if (!maxed) this.news.push({ tick, kind: "command", client: playerId, text: `had no supply left for ${Math.round((tick - began) / this.ticksPerSecond)} s`, began });
         break;
       }
       case "gameUserLeave":
@@ -167,16 +167,16 @@ export class SC2World implements World {
     return track?.tag === unit?.tag ? track : undefined;
   }
 
-  private economy(stats: NonNullable<Extract<Event["event"]["kind"], { case: "playerStats" }>["value"]>, tick: number): void {
-    const id = stats.playerId;
-    const army = stats.mineralsUsedCurrentArmy + stats.vespeneUsedCurrentArmy;
-    const supply = stats.foodUsed;
+  private economy(now: SamplePlayer, tick: number): void {
+    if (now.statsTick === undefined) return;
+    const id = now.playerId;
     let steps = this.economies.get(id);
     if (!steps) this.economies.set(id, (steps = new Steps()));
-    steps.push(tick, { supply, made: stats.foodMade, army, workers: stats.workersActiveCount });
+    steps.push(tick, now);
+    const sum = (a = 0, b = 0) => a + b;
     const charts = {
-      army, supply, workers: stats.workersActiveCount, income: stats.mineralsCollectionRate + stats.vespeneCollectionRate,
-      bank: stats.mineralsCurrent + stats.vespeneCurrent,
+      army: sum(now.armyMinerals, now.armyVespene), supply: sum(now.supplyUsed), workers: sum(now.workersActive),
+      income: sum(now.mineralsRate, now.vespeneRate), bank: sum(now.minerals, now.vespene),
     };
     for (const [chart, value] of Object.entries(charts)) this.samples.push({ chart, tick, id, value });
   }
@@ -289,13 +289,13 @@ export function sc2(replay: Replay): Format<SC2World> {
   const colourOf = (id: number) => `hsl(${hues[(id - 1 + hues.length) % hues.length]} ${theme().name === "light" ? "62% 40%" : "70% 64%"})`;
   const note = (info: PlayerInfo) => [info.race || info.pickedRace, info.result === Result.WIN && "won", (info.mmr ?? 0) > 0 && `${info.mmr} MMR`].filter(Boolean).join(" · ");
   return {
-    around: { kinds: changes }, whole: { kinds: told },
+    around: { include: [{ kinds: changes }, stands] }, whole: { include: [{ kinds: told }, stands] },
     charts: [
       { name: "army", title: "Army" }, { name: "income", title: "Income" }, { name: "supply", title: "Supply" },
       { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
     ],
     builds: true,
-    world: (start) => new SC2World(start, names),
+    world: (start) => new SC2World(start, names, replay.ticksPerSecond || 16),
     stage: (canvas, game) => new SC2Stage(canvas, game, colourOf, names),
     people: (world, tick) => {
       const ids = new Set([...names.keys(), ...world.economies.keys()].filter((id) => id > 0));
@@ -304,8 +304,8 @@ export function sc2(replay: Replay): Format<SC2World> {
         const now = world.economies.get(id)?.at(tick);
         return {
           id, name: names.get(id) ?? `player ${id}`, team: info?.team ?? 0, colour: colourOf(id), here: true,
-          note: [info && note(info), now && `army ${now.army}`, now && `${now.workers} workers`].filter(Boolean).join(" · "),
-          ...(now ? { value: `${Math.round(now.supply)}/${Math.round(now.made)}` } : {}),
+          note: [info && note(info), now && `army ${(now.armyMinerals ?? 0) + (now.armyVespene ?? 0)}`, now && `${now.workers} workers`].filter(Boolean).join(" · "),
+          ...(now ? { value: `${Math.round(now.supplyUsed ?? 0)}/${Math.round(now.supplyMade ?? 0)}` } : {}),
         };
       });
     },
