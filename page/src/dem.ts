@@ -13,8 +13,7 @@ import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 import { Walked } from "./walked.js";
 
-/** The entities that are drawn besides the players, and what is asked of them. */
-const bodies = { classes: ["CDOTA_Unit_Hero_*", "CCSPlayerPawn", "CCitadelPlayerPawn"], fields: ["CBodyComponent.place", "CBodyComponent.m_angRotation", "m_angEyeAngles", "m_iHealth"] };
+/** The entities that are drawn besides the players, and others that say how the game stands, and what is asked of them. */
 const buildings = {
   classes: ["CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Barracks", "CDOTA_BaseNPC_Fort", "CNPC_TrooperBoss", "CNPC_Boss_Tier2", "CNPC_Boss_Tier3"],
   fields: ["CBodyComponent.place", "m_iHealth", "m_iMaxHealth", "m_lifeState", "m_iTeamNum", "m_pEntity.m_nameStringableIndex"],
@@ -100,6 +99,9 @@ export class DemWorld implements World {
 
   /** The rounds that were played. */
   private rounds: number | undefined;
+  /** Tells the ways of one stream from those of another. */
+  private static streams = 0;
+  private readonly stream = DemWorld.streams++;
   /** When a building was last told of. */
   private built = -1;
 
@@ -261,27 +263,21 @@ export class DemWorld implements World {
     const count = [now.kills, now.deaths, now.assists];
     if (count.every((one) => one !== undefined)) player.scores.note(tick, count.join("/"));
     const alive = now.alive ?? (now.health ?? 1) > 0;
-    this.live(player, tick, { now: now.health ?? 0, most: now.maxHealth || 100, alive });
-    if (now.place) this.at(player, tick, now.place);
-    else player.places.note(tick, undefined);
+    const life: Life = { now: now.health ?? 0, most: now.maxHealth || 100, alive };
+    const before = player.lives.values.at(-1);
+    if (before && life.now < before.now && this.beats.at(-1) !== tick) this.beats.push(tick);
+    player.lives.note(tick, life, (a, b) => a.now === b.now && a.most === b.most && a.alive === b.alive);
+    const place = now.place && { x: now.place.x, y: -now.place.y };
+    player.places.note(tick, place, (a, b) => a?.x === b?.x && a?.y === b?.y);
+    if (place) {
+      this.seen = stretch(this.seen, place);
+      this.walked.to(`${this.stream} ${player.id}`, place);
+    }
     if (now.angles) player.angles.note(tick, (-now.angles.y * Math.PI) / 180);
     const worth = now.netWorth ?? now.money;
     if (worth === undefined) return;
     player.worths.note(tick, worth);
     this.samples.push({ chart: "worth", tick, id: player.id, value: worth });
-  }
-
-  private live(player: Player, tick: number, life: Life): void {
-    const before = player.lives.values.at(-1);
-    if (before && life.now < before.now && this.beats.at(-1) !== tick) this.beats.push(tick);
-    player.lives.note(tick, life, (a, b) => a.now === b.now && a.most === b.most && a.alive === b.alive);
-  }
-
-  private at(player: Player, tick: number, { x, y }: { x: number; y: number }): void {
-    const place = { x, y: -y };
-    this.seen = stretch(this.seen, place);
-    this.walked.to(`player ${player.id}`, place);
-    player.places.note(tick, place, (a, b) => a?.x === b?.x && a?.y === b?.y);
   }
 
   /** Records the state of what is not a player. */
@@ -296,14 +292,7 @@ export class DemWorld implements World {
     const health = count("m_iHealth");
     const team = count("m_iTeamNum") ?? 0;
     const kind = event.string(name);
-    const player = this.players.get(this.ofBody(index));
-    if (player) {
-      const { most, alive } = player.lives.values.at(-1)!;
-      if (health !== undefined) this.live(player, tick, { now: health, most, alive });
-      if (place) this.at(player, tick, place);
-      const angles = vector("m_angEyeAngles") ?? vector("CBodyComponent.m_angRotation");
-      if (angles) player.angles.note(tick, (-angles.y * Math.PI) / 180);
-    } else if (buildings.classes.includes(kind)) {
+    if (buildings.classes.includes(kind)) {
       if (tick !== this.built) for (const one of this.buildings.values()) if (one.seen < this.built) one.lives.note(this.built, 0);
       this.built = tick;
       const key = `${index} ${serial}`;
@@ -389,11 +378,12 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
   return {
     around: {
       include: [
-        players(1 / 2), { kinds: ["sample_entity"], ticks: every(1 / 10), dem: bodies }, { kinds: ["sample_entity"], ticks: every(1), dem: buildings },
-        { kinds: ["sample_entity"], ticks: every(1), dem: sides }, { kinds: ["sample_entity"], ticks: every(1), dem: rules }, { kinds: ["tick"] }, ...said,
+        players(title === "dota" ? 1 / 4 : 1 / 8), { kinds: ["tick"] }, ...said,
+        ...[buildings, sides, rules].map((dem): Filter => ({ kinds: ["sample_entity"], ticks: every(2), dem })),
       ],
     },
     whole: { include: [players(Math.max(1, length / points)), { kinds: ["sample_entity"], ticks: every(5), dem: rules }, ...said] },
+    stateless: true,
     charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
     world: (start) => new DemWorld(start, ticksPerSecond, walked),
     stage: (canvas, game) => {

@@ -85,6 +85,8 @@ export interface Format<W extends World = World> {
   /** The streams that show the game around the clock, and fill the time line and the charts of the whole game. */
   readonly around: StreamOptions;
   readonly whole: StreamOptions;
+  /** Whether the world follows from the events alone, wherever a stream begins. */
+  readonly stateless?: boolean;
   readonly charts: readonly Chart[];
   world(start: number): W;
   stage(canvas: HTMLCanvasElement, game: Game<W>): Stage<W>;

@@ -1,6 +1,6 @@
 // A game during playback: its loaded part and its clock.
 
-import { Batch, FollowState, type Replay, type StreamEventsResponse } from "@replayd/client";
+import { Batch, FollowState, type Replay, type StreamEventsResponse, type StreamOptions } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import type { Format, News, World } from "./format.js";
 import { follow, lagFor } from "./live.js";
@@ -163,21 +163,27 @@ export class Game<W extends World = World> {
         this.missed = Infinity;
       },
     };
-    const stream = client.responses(this.replay.name, {
-      ...this.format.around, tick, withState: true, maxBatchEvents: 4096, follow: this.grows, maxBatchDelay: together, heartbeat: 1000, signal, retry,
-    });
+    const follow = { follow: this.grows, maxBatchDelay: together, maxBatchEvents: 4096, heartbeat: 1000, signal, retry };
+    const enough = (part: number) => !this.live && world.to > this.tick + ahead * part * Math.max(1, this.speed / 4) * this.ticksPerSecond;
+    let at: StreamOptions = { tick, withState: !this.format.stateless };
     try {
-      for await (const response of stream) {
-        if (signal.aborted) return;
-        this.connected = true;
-        this.take(world, response);
-        while (!signal.aborted && !this.live && world.to > this.tick + ahead * this.ticksPerSecond) {
+      // Browsers read what is sent, whether it is wanted or not. So a stream ends when it is far enough ahead, and another one goes on.
+      for (let more = true; more;) {
+        more = false;
+        for await (const response of client.responses(this.replay.name, { ...this.format.around, ...follow, ...at })) {
+          if (signal.aborted) return;
+          this.connected = true;
+          this.take(world, response);
+          if (world.to - world.from > 2 * (ahead + behind) * this.ticksPerSecond) {
+            world.trim(Math.min(Math.floor(this.tick), world.to) - behind * this.ticksPerSecond);
+          }
+          more = response.response.case === "batch" && enough(1);
+          if (!more) continue;
+          at = { cursor: response.cursor };
           this.complete = false;
-          await sleep(100, signal);
+          break;
         }
-        if (world.to - world.from > 2 * (ahead + behind) * this.ticksPerSecond) {
-          world.trim(Math.min(Math.floor(this.tick), world.to) - behind * this.ticksPerSecond);
-        }
+        while (more && !signal.aborted && enough(0.5)) await sleep(100, signal);
       }
       this.complete = true;
       this.grows = false;
@@ -277,7 +283,7 @@ export class Game<W extends World = World> {
     this.surveyed = false;
     const world = this.format.world(0);
     const stream = client.responses(this.replay.name, {
-      ...this.format.whole, heartbeat: 5000, signal, ...(this.told.covered > 0 ? { tick: this.told.covered + 1, withState: true } : {}),
+      ...this.format.whole, heartbeat: 5000, signal, ...(this.told.covered > 0 ? { tick: this.told.covered + 1, withState: !this.format.stateless } : {}),
     });
     for await (const response of stream) {
       const { response: what } = response;

@@ -121,12 +121,13 @@ test("the lines of the inspector give what it shows", options, async (t) => {
 test("a tick is always drawn in the same way", options, async (t) => {
   const page = await tab(t, { width: 900, height: 640 });
   await mapFound("recorded.teehistorian");
-  for (const [name, moment] of [
-    ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1"], ["golden-cs", "cs.dem?tick=500"],
+  for (const [name, moment, marks] of [
+    ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1", 7], ["golden-cs", "cs.dem?tick=500", 2],
     ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"], ["golden-map", "datafile/sample.map?time=0"],
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${moment}`);
     await shown(page);
+    if (marks) await until(page, (count) => document.querySelector(".timeline").dataset.marks >= count, marks); // where players have been is known then
     await sleep(700); // draw the same tick a few more times
     // Minimaps have little on them, so their limit is lower.
     const oneIn = name === "golden" || name === "golden-map" ? 200 : 600;

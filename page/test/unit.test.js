@@ -146,21 +146,18 @@ test("kills, damage and chat of a demo are told by players", () => {
   ]);
 });
 
-test("a body belongs to the player who has it then, and a building that is told of no more is gone", () => {
+test("a player is where a sample says, and a building that is told of no more is gone", () => {
   const { world, tell, stands } = fight();
   const entity = (tick, index, name, fields) => tell(tick, "sampleEntity", {
     index, serial: 1, class: name, fields: Object.entries(fields).map(([field, value]) => ({ field, value: { case: typeof value === "object" ? "vector" : "int", value } })),
   });
   const at = (x) => ({ "CBodyComponent.place": { x, y: 5, z: 0 } });
-  entity(1, 10, "CCitadelPlayerPawn", { ...at(7), m_iHealth: 60n, m_angEyeAngles: { x: 0, y: 90, z: 0 } });
-  entity(1, 99, "CCitadelPlayerPawn", at(8)); // nobody's
-  stands(2, 0, { bodyIndex: 14, place: { x: 1, y: 2 }, items: ["upgrade_headshot_booster"], netWorth: 700, money: 5 });
-  entity(3, 10, "CCitadelPlayerPawn", at(9));
+  stands(2, 0, { place: { x: 1, y: 2 }, angles: { x: 0, y: 90, z: 0 }, items: ["upgrade_headshot_booster"], netWorth: 700, money: 5 });
   stands(4, 0, { bodyIndex: undefined, alive: false, health: 0 });
   const { places, lives, items, worths, angles } = world.players.get(0);
-  assert.deepEqual([1, 2, 3, 4].map((tick) => places.at(tick)), [{ x: 7, y: -5 }, { x: 1, y: -2 }, { x: 1, y: -2 }, undefined]);
-  assert.deepEqual([1, 2, 4].map((tick) => lives.at(tick)), [{ now: 60, most: 100, alive: true }, { now: 100, most: 100, alive: true }, { now: 0, most: 100, alive: false }]);
-  assert.deepEqual([items.at(2), worths.at(2), angles.at(1)], ["Headshot Booster", 700, -Math.PI / 2]);
+  assert.deepEqual([1, 2, 4].map((tick) => places.at(tick)), [undefined, { x: 1, y: -2 }, undefined]);
+  assert.deepEqual([2, 4].map((tick) => lives.at(tick)), [{ now: 100, most: 100, alive: true }, { now: 0, most: 100, alive: false }]);
+  assert.deepEqual([items.at(2), worths.at(2), angles.at(2)], ["Headshot Booster", 700, -Math.PI / 2]);
   const tower = (tick, index, health) => entity(tick, index, "CDOTA_BaseNPC_Tower", { ...at(index), m_iHealth: health, m_iMaxHealth: 200, m_iTeamNum: 2 });
   tower(64, 30, 200); tower(64, 31, 100); tower(128, 31, 50); tower(192, 31, 50);
   assert.deepEqual([...world.buildings.values()].map(({ lives }) => [64, 128, 192].map((tick) => lives.at(tick))), [[1, 0, 0], [0.5, 0.25, 0.25]]);
