@@ -212,7 +212,8 @@ func (d *Decoder) nextCombatLog(ev *Event) bool {
 			continue
 		}
 		d.out.place.nextElement()
-		if !d.out.reads(KindCombatLog, KindCombatLog) || d.skipsType(KindCombatLog, dotaCombatLog, m.Raw) {
+		skip := !d.out.reads(KindCombatLog, KindCombatLog) || d.skipsType(KindCombatLog, dotaCombatLog, m.Raw)
+		if skip && !d.facts.sources.has(KindCombatLog) {
 			continue
 		}
 		q := m.Message()
@@ -222,8 +223,12 @@ func (d *Decoder) nextCombatLog(ev *Event) bool {
 			return false
 		}
 		d.complete(ev, KindCombatLog)
-		if d.out.want(KindCombatLog, slotEvent) {
+		d.conclude(ev, KindCombatLog)
+		if !skip && d.out.want(KindCombatLog, slotEvent) {
 			return true
+		}
+		if d.facts.pending() {
+			return false
 		}
 	}
 	d.stage = stagePacket
@@ -240,7 +245,8 @@ const oldCombatLog = "dota_combatlog"
 func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 	d.stage = stagePacket
 	d.out.place.nextElement()
-	if !d.out.want(KindCombatLog, slotEvent) {
+	want := d.out.want(KindCombatLog, slotEvent)
+	if !want && !d.facts.sources.has(KindCombatLog) {
 		return false
 	}
 	c := &ev.CombatLog
@@ -298,5 +304,6 @@ func (d *Decoder) oldCombatLogEntry(ev *Event) bool {
 		c.ValueName = d.combatName(uint64(c.Value))
 	}
 	d.complete(ev, KindCombatLog)
-	return true
+	d.conclude(ev, KindCombatLog)
+	return want
 }

@@ -24,6 +24,7 @@ type Decoder struct {
 	snaps  snapshots
 
 	players players
+	facts   conclusions
 
 	// The stage that Next continues with, and the state of each stage.
 	stage    stage
@@ -111,6 +112,7 @@ func New(src io.Reader, opts Options) *Decoder {
 		},
 	}
 	d.out.unknown.Met = d.out.metUnknown
+	d.facts = newConclusions(&d.out.kinds)
 	d.match.setGame(gameUnknown)
 	d.world.update.Tree = d.world.tree
 	return d
@@ -141,6 +143,11 @@ func (d *Decoder) Next(ev *Event) error {
 
 // step advances to the next place that may have an event. It returns whether it filled ev.
 func (d *Decoder) step(ev *Event) (ok bool, err error) {
+	if d.facts.pending() {
+		d.nextFact(ev)
+		d.delivered(ev)
+		return true, nil
+	}
 	if len(d.out.faults) > 0 {
 		d.out.emitFault(ev)
 		d.in.Work = 0

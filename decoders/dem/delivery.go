@@ -53,7 +53,7 @@ type delivery struct {
 	fields bool    // faults report unknown fields
 
 	entities, clock, clockTicks, roster bool  // kinds of such sets are wanted
-	players                             bool  // samples of players are wanted
+	players                             bool  // samples of players, or facts, are wanted
 	offset                              int64 // of the record
 	tick                                int32 // of the record
 	place                               place // of the element that is being decoded
@@ -65,7 +65,7 @@ type delivery struct {
 	unknown pb.Log           // unknown fields of messages
 
 	last    decoders.Position // of the last event
-	reached int64             // the index after the last event
+	reached int64             // the index after the last event and its facts
 
 	// Where delivery starts.
 	from    decoders.Position
@@ -79,13 +79,13 @@ type delivery struct {
 func newDelivery(opts *Options) delivery {
 	o := delivery{ofClass: map[uint32]int64{}, fields: opts.UnknownFields}
 	for k := range Kind(KindCount) {
-		if k != KindNone && (opts.Kinds == nil || opts.Kinds(k)) {
+		if k != KindNone && (opts.Kinds == nil && !factKinds.has(k) || opts.Kinds != nil && opts.Kinds(k)) {
 			o.kinds.add(k)
 		}
 	}
-	o.entities, o.roster = o.kinds.meets(&entityKinds), o.kinds.meets(&rosterKinds)
+	o.entities, o.roster = o.kinds.meets(&entityKinds), o.kinds.meets(&rosterKinds) || o.kinds.meets(&factKinds)
 	o.clock, o.clockTicks = o.kinds.meets(&clockKinds), o.kinds.meets(&clockTicks)
-	o.players = o.kinds.has(KindSamplePlayer)
+	o.players = o.kinds.has(KindSamplePlayer) || o.kinds.meets(&factKinds)
 	return o
 }
 
@@ -178,6 +178,6 @@ func (o *delivery) emitFault(ev *Event) {
 // deliver records the position of a delivered event.
 func (o *delivery) deliver(index int64) {
 	o.last = decoders.Position{Offset: o.offset, Index: index}
-	o.reached = index + 1
+	o.reached = o.last.Own().Index + decoders.Room
 	o.arrived = false
 }

@@ -89,6 +89,10 @@ type Event struct {
 	SampleEntity SampleEntity
 	// How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity.
 	SamplePlayer SamplePlayer
+	// A player's hero or body was killed. A fact: only sent to those who name the kind.
+	FactKill FactKill
+	// A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill.
+	FactDamage FactDamage
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
 	// A hero was killed (Deadlock).
@@ -1300,6 +1304,139 @@ type SamplePlayer struct {
 	Items [][]byte
 }
 
+// FactKill: A player's hero or body was killed: by player_death in Counter-Strike 2, by combat_log in Dota 2, by kill in Deadlock.
+//
+// Not proven for Dota 2: no recording has been compared, only made ones.
+type FactKill struct {
+	// Who killed. Absent for nobody, as for a fall.
+	Killer Actor
+	// HasKiller reports whether Killer is set.
+	HasKiller bool
+	// Who was killed.
+	Victim Actor
+	// HasVictim reports whether Victim is set.
+	HasVictim bool
+	// Who assisted.
+	Assists []Actor
+	// With what, as the game names it: in Counter-Strike 2 such as "ak47", in Dota 2 the ability or item, such as "axe_culling_blade". Absent
+	// for an attack with none.
+	Weapon []byte
+	// Counter-Strike 2: the part of the body that was hit: the game's number. Absent in other games.
+	HitGroup int32
+	// Counter-Strike 2: its name, as in fact_damage.
+	HitGroupName []byte
+	// Counter-Strike 2: the health that the last hit took. Absent in other games.
+	Damage int32
+	// HasDamage reports whether Damage is set.
+	HasDamage bool
+	// Counter-Strike 2: the armor that the last hit took. Absent in other games.
+	ArmorDamage int32
+	// HasArmorDamage reports whether ArmorDamage is set.
+	HasArmorDamage bool
+	// Counter-Strike 2: the distance, as the game has it. Absent in other games.
+	Distance float32
+	// HasDistance reports whether Distance is set.
+	HasDistance bool
+	// Counter-Strike 2: how many things the bullet penetrated.
+	Penetrations int32
+	// Counter-Strike 2: true for a hit of the head.
+	Headshot bool
+	// Counter-Strike 2: true when the killer did not look through the scope of the weapon.
+	NoScope bool
+	// Counter-Strike 2: true through smoke.
+	ThroughSmoke bool
+	// Counter-Strike 2: true when the killer was blinded.
+	Blind bool
+	// Counter-Strike 2: true when the killer was in the air.
+	InAir bool
+	// Counter-Strike 2: true when who assisted did so by a flashbang.
+	FlashAssist bool
+	// Dota 2: true when the hero comes back to life at once.
+	Reincarnates bool
+}
+
+// Actor: A player's hero or body, or another unit, that did something or had it done.
+type Actor struct {
+	// The player, as in sample_player. Of a unit that belongs to a player, such as an illusion, its owner. Absent for none.
+	PlayerId int32
+	// The player's Steam id. Absent for bots.
+	SteamId uint64
+	// The player's name.
+	Name []byte
+	// The side of the player or the unit: 2 or 3; 4 for Dota's neutral units. Absent when not known.
+	Team int32
+	// Dota 2, Deadlock: the player's hero, as in sample_player.
+	HeroName []byte
+	// What it is, if it is not the player's hero or body: in Dota 2 the unit's name, such as "npc_dota_roshan", in other games the class of the
+	// entity, such as "CNPC_Trooper".
+	UnitName []byte
+	// Slot of the entity. Absent when not known.
+	Index int32
+	// Where the player's hero or body was, as in sample_player: in Counter-Strike 2 at the end of the tick, in other games before it.
+	Place Vector
+	// HasPlace reports whether Place is set.
+	HasPlace bool
+	// Dota 2: true for an illusion.
+	Illusion bool
+}
+
+// FactDamage: A player, or what belongs to one, hurt something or was hurt: by player_hurt in Counter-Strike 2, by combat_log in Dota 2, by damage in
+// Deadlock. All damage of combat_log and damage is there, also of units to one another.
+//
+// Not proven for Dota 2, as fact_kill.
+type FactDamage struct {
+	// Who hurt. Absent for nobody, as for a fall.
+	Attacker Actor
+	// HasAttacker reports whether Attacker is set.
+	HasAttacker bool
+	// Who was hurt.
+	Victim Actor
+	// HasVictim reports whether Victim is set.
+	HasVictim bool
+	// With what, as in fact_kill.
+	Weapon []byte
+	// How much health was taken, as the game says. In Dota 2 and Deadlock it may exceed what was left.
+	Damage int32
+	// The victim's health afterwards.
+	Health int32
+	// HasHealth reports whether Health is set.
+	HasHealth bool
+	// Deadlock: the victim's greatest health.
+	MaxHealth int32
+	// HasMaxHealth reports whether MaxHealth is set.
+	HasMaxHealth bool
+	// Counter-Strike 2: the armor that was taken. Absent in other games.
+	ArmorDamage int32
+	// HasArmorDamage reports whether ArmorDamage is set.
+	HasArmorDamage bool
+	// Counter-Strike 2: the victim's armor afterwards. Absent in other games.
+	Armor int32
+	// HasArmor reports whether Armor is set.
+	HasArmor bool
+	// Counter-Strike 2, Deadlock: the part of the body that was hit: the game's number. Absent for none.
+	HitGroup int32
+	// Counter-Strike 2: its name, such as "head" or "left_leg".
+	HitGroupName []byte
+	// The kind of damage. Dota 2: 1 physical, 2 magical, 4 pure. Deadlock: the game's bits, as in damage. Absent for none.
+	Type int32
+	// Deadlock: where the damage is from, as citadel_type in damage. Absent in other games.
+	CitadelType int32
+	// HasCitadelType reports whether CitadelType is set.
+	HasCitadelType bool
+	// Deadlock: the damage before the victim's resistances. Absent when not sent.
+	PreDamage float32
+	// HasPreDamage reports whether PreDamage is set.
+	HasPreDamage bool
+	// Deadlock: how much of the damage is for a critical hit. Absent in other games.
+	CritDamage float32
+	// HasCritDamage reports whether CritDamage is set.
+	HasCritDamage bool
+	// Deadlock: how much of the damage was absorbed. Absent in other games.
+	Absorbed float32
+	// HasAbsorbed reports whether Absorbed is set.
+	HasAbsorbed bool
+}
+
 // Damage: An entity was hurt.
 //
 // Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
@@ -1786,6 +1923,8 @@ const (
 	KindPlayerInfo
 	KindSampleEntity
 	KindSamplePlayer
+	KindFactKill
+	KindFactDamage
 	KindDamage
 	KindKill
 	KindKillStreak
@@ -1797,7 +1936,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 45
+const KindCount = 47
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1837,6 +1976,8 @@ var kindNames = [KindCount]string{
 	"player_info",
 	"sample_entity",
 	"sample_player",
+	"fact_kill",
+	"fact_damage",
 	"damage",
 	"kill",
 	"kill_streak",

@@ -78,7 +78,7 @@ func TestFilters(t *testing.T) {
 				t.Errorf("class filter: %+v", s)
 			}
 			got, d = texts(t, data, dem.Options{Kinds: func(k dem.Kind) bool {
-				return !isEntity(k) && k != dem.KindTick && k != dem.KindFault && k != dem.KindSamplePlayer
+				return !isEntity(k) && k != dem.KindTick && k != dem.KindFault && k != dem.KindSamplePlayer && !isFact(k)
 			}}, nil)
 			var quiet []string
 			for _, s := range rest {

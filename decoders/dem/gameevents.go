@@ -128,7 +128,8 @@ func (d *Decoder) skipsGameEvent(b []byte) bool {
 
 // gameEvent reads a game event.
 func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
-	if d.skipsGameEvent(b) {
+	skip := d.skipsGameEvent(b)
+	if skip && !d.facts.sources.has(KindGameEvent) {
 		return false
 	}
 	g := &ev.GameEvent
@@ -161,8 +162,9 @@ func (d *Decoder) gameEvent(ev *Event, b []byte) bool {
 	}
 	d.namePlayers(g.Keys)
 	d.nameKeys(string(g.Name), g.Keys)
-	emit := d.out.want(KindGameEvent, slotEvent)
-	if t != nil && d.out.has(KindCombatLog) && string(t.name) == oldCombatLog {
+	d.conclude(ev, KindGameEvent)
+	emit := !skip && d.out.want(KindGameEvent, slotEvent)
+	if t != nil && d.needsKind(KindCombatLog) && string(t.name) == oldCombatLog {
 		d.list.items, d.list.event = pb.Read(b, d.match.message(geGameEvent).shape, nil), t
 		d.stage = stageOldCombatLog
 	}

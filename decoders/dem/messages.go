@@ -52,7 +52,8 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 
 // emitTyped delivers a message that becomes an event of its own kind, and needs no other treatment.
 func (d *Decoder) emitTyped(ev *Event, t *knownMessage, id uint32, b []byte) bool {
-	if !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b) {
+	skip := !d.out.reads(t.kind, KindMessage) || d.skipsType(t.kind, id, b)
+	if skip && !d.facts.sources.has(t.kind) {
 		return false
 	}
 	d.typed = pb.Read(b, t.shape, &d.out.unknown)
@@ -61,7 +62,8 @@ func (d *Decoder) emitTyped(ev *Event, t *knownMessage, id uint32, b []byte) boo
 		return d.badMessage(ev, id, b)
 	}
 	d.complete(ev, t.kind)
-	return d.out.want(t.kind, slotEvent)
+	d.conclude(ev, t.kind)
+	return !skip && d.out.want(t.kind, slotEvent)
 }
 
 // complete adds facts to an event that its message lacks: names, and the time on the game's clock.
@@ -141,7 +143,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 		// User messages never carry state.
 		return d.emitMessage(ev, svcUserMessage, b)
 	}
-	if !d.out.reads(d.match.message(id).kind, KindMessage) {
+	if kind := d.match.message(id).kind; !d.out.reads(kind, KindMessage) && !d.facts.sources.has(kind) {
 		return false
 	}
 	return d.decodeMessage(ev, id, data)

@@ -11,7 +11,7 @@ import (
 // Options selects the events that a decoder delivers. The zero value delivers everything. Options only leave events out:
 // the events that are delivered are the same, and at the same positions, as without them.
 type Options struct {
-	// Kinds reports whether events of a kind are delivered; nil means all. It is called once for each kind. The decoder does
+	// Kinds reports whether events of a kind are delivered; nil means all but facts. It is called once for each kind. The decoder does
 	// not decode data that no selected kind needs: without the kinds of entities and without ticks, it decodes no entity.
 	Kinds func(Kind) bool
 	// Classes reports whether entities of the class with this name are decoded and delivered; nil means all. It is called

@@ -117,10 +117,13 @@ func (d *Decoder) needs(id uint32, m *knownMessage) bool {
 	case svcPacketEntities:
 		return d.walksEntities() || d.out.reads(KindMessage, KindMessage)
 	case geGameEventList:
-		return d.out.reads(KindGameEventType, KindGameEvent) || d.out.has(KindCombatLog)
+		return d.out.reads(KindGameEventType, KindGameEvent) || d.needsKind(KindCombatLog) || d.facts.sources.has(KindGameEvent)
 	}
-	return d.out.reads(m.kind, KindMessage) || id == geGameEvent && d.out.has(KindCombatLog)
+	return d.out.reads(m.kind, KindMessage) || d.facts.sources.has(m.kind) || id == geGameEvent && d.needsKind(KindCombatLog)
 }
+
+// needsKind reports whether events of a kind are to be read, for delivery or for facts.
+func (d *Decoder) needsKind(k Kind) bool { return d.out.has(k) || d.facts.sources.has(k) }
 
 // startPacket splits a packet into its messages. It copies the needed ones, because they may start at any bit.
 func (d *Decoder) startPacket(data []byte) {

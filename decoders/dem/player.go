@@ -56,8 +56,9 @@ const (
 	playerMaxMana
 	playerItems
 	playerActive
-	bodyName // of a hero, as an entity
-	itemName // of an item, as an entity
+	bodyController // the entity of the player who has a body
+	bodyName       // of a hero, as an entity
+	itemName       // of an item, as an entity
 	itemNumber
 	playerFacts
 )
@@ -113,6 +114,7 @@ var sources = [...][playerFacts]source{
 		playerArmor:     {holderBody, "m_ArmorValue"},
 		playerItems:     {holderBody, "m_pWeaponServices.m_hMyWeapons.#"},
 		playerActive:    {holderBody, "m_pWeaponServices.m_hActiveWeapon"},
+		bodyController:  {holderBody, "m_hController"},
 		itemNumber:      {holderItem, "m_iItemDefinitionIndex"},
 	},
 	gameDeadlock: {
@@ -134,6 +136,7 @@ var sources = [...][playerFacts]source{
 		playerLastHits:  {holderController, "m_iLastHits"},
 		playerDenies:    {holderController, "m_iDenies"},
 		playerItems:     {holderBody, "m_vecAbilities.#"},
+		bodyController:  {holderBody, "m_hController"},
 		bodyName:        {holderBody, "m_pEntity.m_nameStringableIndex"},
 		itemName:        {holderItem, "m_pEntity.m_nameStringableIndex"},
 	},
@@ -289,7 +292,7 @@ func (d *Decoder) SamplePlayer(tick int32, player int, ev *Event) (ok bool) {
 	s := &ev.SamplePlayer
 	*s = SamplePlayer{PlayerId: int32(player), Team: team, BodyIndex: -1, Items: s.Items[:0]}
 	ev.AtTick, ev.Kind = tick, KindSamplePlayer
-	d.seat(s)
+	s.BodyIndex = d.seat(team)
 	d.fillPlayer(s)
 	d.fillCounts(s)
 	d.fillItems(s)
@@ -318,48 +321,71 @@ func (d *Decoder) meet(player int) bool {
 	return ok && valid != 0
 }
 
-// seat finds what a player of a side has.
-func (d *Decoder) seat(s *SamplePlayer) {
+// seat finds what a player of a side has. It returns the slot of the hero or the body, or -1.
+func (d *Decoder) seat(team int32) (body int32) {
 	p := &d.players
-	if p.game == gameDota {
-		side := int(s.Team - firstSide)
+	if side := int(team - firstSide); p.game == gameDota && uint(side) < uint(len(sideClasses)) {
 		seat, ok := d.number(playerSeat)
 		if e := d.world.store.Slots[d.match.roster.sides[side]]; ok && e != nil && e.Decoded && e.Class.Side == side+1 {
 			p.of[holderSide], p.number[holderSide] = e, int(seat)
 		}
 	}
-	body, slot := d.referred(playerBody, p.number[sources[p.game][playerBody].in])
-	if p.of[holderBody] = body; body != nil {
-		s.BodyIndex = int32(slot)
+	var slot int
+	p.of[holderBody], slot = d.referred(playerBody, p.number[sources[p.game][playerBody].in])
+	return int32(slot)
+}
+
+// name returns the present player's name, or nil.
+func (d *Decoder) name() []byte {
+	if ent, _, c := d.cell(playerName, d.players.number[holderRoster]); c != nil && c.Kind == value.Text {
+		return ent.Data(c)
 	}
+	return nil
+}
+
+// steamID returns the present player's Steam id, or 0.
+func (d *Decoder) steamID() uint64 {
+	if _, _, c := d.cell(playerSteam, d.players.number[holderRoster]); c != nil && c.Kind == value.Uint {
+		return c.Word
+	}
+	return 0
+}
+
+// heroName returns the name of the present player's hero, or nil.
+func (d *Decoder) heroName() []byte {
+	if d.players.game == gameDeadlock {
+		return d.named(bodyName)
+	}
+	return d.named(playerHero)
+}
+
+// bodyPlace returns where the present player's hero or body is, if that is known.
+func (d *Decoder) bodyPlace() (at Vector, known bool) {
+	body := d.players.of[holderBody]
+	if body == nil {
+		return at, false
+	}
+	var f FieldValue
+	if d.world.fillPlace(&f, body) && !f.Unproven {
+		return f.Vector, true
+	}
+	return at, false
 }
 
 // fillPlayer says who the player is, and how the body is.
 func (d *Decoder) fillPlayer(s *SamplePlayer) {
 	p := &d.players
-	if ent, _, c := d.cell(playerName, p.number[holderRoster]); c != nil && c.Kind == value.Text {
-		s.Name = ent.Data(c)
-	}
-	if _, _, c := d.cell(playerSteam, p.number[holderRoster]); c != nil && c.Kind == value.Uint {
-		s.SteamId = c.Word
-	}
+	s.Name, s.SteamId, s.HeroName = d.name(), d.steamID(), d.heroName()
 	if table := tablesOf[p.game][entity.Team]; table != nil {
 		s.TeamName = table.Name(int64(s.Team))
 	}
 	if hero, ok := d.number(playerHero); ok && hero > 0 {
 		s.HeroId = hero
 	}
-	if s.HeroName = d.named(playerHero); p.game == gameDeadlock {
-		s.HeroName = d.named(bodyName)
-	}
-	body := p.of[holderBody]
-	if body == nil {
+	if p.of[holderBody] == nil {
 		return
 	}
-	var f FieldValue
-	if d.world.fillPlace(&f, body) && !f.Unproven {
-		s.Place, s.HasPlace = f.Vector, true
-	}
+	s.Place, s.HasPlace = d.bodyPlace()
 	if _, _, c := d.cell(playerAngles, 0); c != nil && c.Kind == value.Vector {
 		s.Angles, s.HasAngles = vectorOf(c), true
 	}

@@ -14,6 +14,8 @@ func (d *Decoder) Position() decoders.Position {
 	switch {
 	case d.out.arrived:
 		return d.out.from
+	case d.facts.pending():
+		at.Index = d.facts.ready[d.facts.next].index
 	case len(d.out.faults) > 0:
 		at.Index = d.out.faults[0].index
 	case d.stage == stageFrame:

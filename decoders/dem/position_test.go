@@ -72,6 +72,9 @@ func same(t *testing.T, what string, got, want []placed) {
 // positionSamples are demos of our own making, whole and damaged, so that there are faults in all of their parts.
 func positionSamples() map[string][]byte {
 	files := map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1), "faults": faultsBetween()}
+	for _, game := range playedGames {
+		files[game] = demtest.Players(game)
+	}
 	random := rand.New(rand.NewPCG(12, 0))
 	for name, data := range map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)} {
 		for i := range 8 {
@@ -134,7 +137,7 @@ func TestCorpusPositions(t *testing.T) {
 }
 
 func testPositions(t *testing.T, data []byte, starts, single int) {
-	all := walk(t, data, dem.Options{}, nil)
+	all := walk(t, data, dem.Options{Kinds: everything}, nil)
 	if len(all) == 0 {
 		return // damaged before the first event
 	}
@@ -153,9 +156,10 @@ func testPositions(t *testing.T, data []byte, starts, single int) {
 		opts dem.Options
 		keep func(*placed) bool
 	}{
-		"all":     {dem.Options{}, func(*placed) bool { return true }},
+		"all":     {dem.Options{Kinds: everything}, func(*placed) bool { return true }},
+		"own":     {dem.Options{}, func(p *placed) bool { return !isFact(p.kind) }},
 		"kinds":   {dem.Options{Kinds: kinds}, func(p *placed) bool { return kinds(p.kind) }},
-		"classes": {dem.Options{Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return p.class == "" || classes[p.class] }},
+		"classes": {dem.Options{Kinds: everything, Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return p.class == "" || classes[p.class] }},
 	}
 	// Without faults, classes that nobody wants are skipped: what is wrong with their entities is not even met.
 	for _, class := range slices.Sorted(maps.Keys(classes))[:min(2, len(classes)-1)+1] {

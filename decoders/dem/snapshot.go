@@ -161,7 +161,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 }
 
 // whole reports whether Options leave out nothing that the decoder may have to know.
-func (d *Decoder) whole() bool { return d.out.kinds == allKinds && d.opts.Classes == nil }
+func (d *Decoder) whole() bool { return d.out.kinds.covers(&ownKinds) && d.opts.Classes == nil }
 
 func (d *Decoder) frozenEvents() *share.Value[map[int32]*eventType] {
 	if d.snaps.events == nil {

@@ -17,9 +17,10 @@ import (
 func TestSnapshotFields(t *testing.T) {
 	for of, known := range map[reflect.Type]map[string]string{
 		reflect.TypeFor[Decoder](): {
-			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents", "cache": "snaps players", "options": "opts",
+			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents facts", "cache": "snaps players", "options": "opts",
 		},
-		reflect.TypeFor[match](): {"kept": "game build interval clock roster events commands", "cache": "messages"},
+		reflect.TypeFor[conclusions](): {"passing": "ready next count texts", "options": "sources"},
+		reflect.TypeFor[match]():       {"kept": "game build interval clock roster events commands", "cache": "messages"},
 		reflect.TypeFor[clock](): {
 			"kept":  "met known settled paused horn legacy time seen ticks pause phase now",
 			"cache": "fields cells",

@@ -83,7 +83,7 @@ func TestCorpusSnapshots(t *testing.T) {
 // were.
 func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 	t.Helper()
-	all := walk(t, data, dem.Options{}, nil)
+	all := walk(t, data, dem.Options{Kinds: everything}, nil)
 	whole := dem.New(bytes.NewReader(data), dem.Options{})
 	_ = run(whole, func(*dem.Event) {})
 	random := rand.New(rand.NewPCG(uint64(len(data)), 3))
@@ -101,9 +101,9 @@ func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 			opts dem.Options
 			keep func(*placed) bool
 		}{
-			{"all", dem.Options{}, func(*placed) bool { return true }},
+			{"all", dem.Options{Kinds: everything}, func(*placed) bool { return true }},
 			{one.String(), dem.Options{Kinds: func(k dem.Kind) bool { return k == one }}, func(p *placed) bool { return p.kind == one }},
-			{"classes", dem.Options{Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return p.class == "" || classes[p.class] }},
+			{"classes", dem.Options{Kinds: everything, Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return p.class == "" || classes[p.class] }},
 			{"entities of classes", dem.Options{Kinds: isEntity, Classes: func(c string) bool { return classes[c] }}, func(p *placed) bool { return isEntity(p.kind) && classes[p.class] }},
 		}
 		for _, view := range views {
@@ -131,7 +131,7 @@ func testSnapshots(t *testing.T, data []byte, each, limit int) int {
 		if again := snapshots(data, s, each); len(again) > 0 { // of a decoder that was itself resumed
 			s := again[random.IntN(len(again))]
 			rest := only(all, func(p *placed) bool { return p.at.Offset >= s.Position().Offset })
-			same(t, fmt.Sprintf("twice resumed at %d", s.Position().Offset), resumed(t, data, dem.Options{}, s, nil), rest)
+			same(t, fmt.Sprintf("twice resumed at %d", s.Position().Offset), resumed(t, data, dem.Options{Kinds: everything}, s, nil), rest)
 		}
 		if t.Failed() {
 			break

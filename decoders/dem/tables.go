@@ -95,11 +95,11 @@ func (d *Decoder) keeps(role stringtable.Role) bool {
 	case stringtable.Modifiers, stringtable.ModifierNames:
 		return d.out.has(KindModifier)
 	case stringtable.CombatLogNames:
-		return d.out.has(KindCombatLog)
+		return d.needsKind(KindCombatLog)
 	case stringtable.EntityNames:
 		return d.out.wantsEntities() || d.out.players
 	case stringtable.Players:
-		return d.out.has(KindGameEvent) || d.out.has(KindPlayerInfo)
+		return d.needsKind(KindGameEvent) || d.out.has(KindPlayerInfo)
 	}
 	return false
 }

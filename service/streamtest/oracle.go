@@ -1,7 +1,6 @@
 package streamtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -186,6 +185,9 @@ type body struct {
 	Players      json.RawMessage   `json:"players"` // of a chat_event numbers
 	AttackerTeam uint32            `json:"attacker_team"`
 	TargetTeam   uint32            `json:"target_team"`
+	Attacker     json.RawMessage   `json:"attacker"`
+	Killer       json.RawMessage   `json:"killer"` // of a demo an actor
+	Victim       json.RawMessage   `json:"victim"`
 
 	Ref            ref    `json:"ref"`
 	Observer       bool   `json:"observer"`
@@ -292,62 +294,6 @@ func (e *event) playersOfSC2(about *ref, b *body, o *Oracle) {
 	case "resource_trade":
 		e.players = append(e.players, some(b.RecipientID)...)
 	}
-}
-
-func (e *event) readDem(line []byte, b *body) error {
-	switch e.kind {
-	case "chat", "ping", "map_line", "chat_wheel":
-		e.players = atLeastZero(b.PlayerID)
-	case "player_info":
-		e.players = atLeastZero(b.Slot)
-	case "sample_player":
-		e.players, e.teams = atLeastZero(b.PlayerID), some(b.Team)
-	case "user_cmd", "ability_change", "voice":
-		e.players = atLeastZero(b.PlayerSlot)
-	case "damage":
-		e.players = append(atLeastZero(b.AttackerSlot), atLeastZero(b.VictimSlot)...)
-	case "chat_event":
-		var players []int32
-		if err := json.Unmarshal(b.Players, &players); len(b.Players) > 0 && err != nil {
-			return err
-		}
-		for _, p := range players[:min(2, len(players))] {
-			e.players = append(e.players, atLeastZero(&p)...)
-		}
-	case "combat_log":
-		for _, t := range []uint32{b.AttackerTeam, b.TargetTeam} {
-			if t != 0 {
-				e.teams = append(e.teams, int32(t))
-			}
-		}
-	default:
-		e.class = b.Class
-	}
-	e.typ = b.typeOf(e.kind)
-	for _, f := range b.Fields {
-		var named struct {
-			Field string `json:"field"`
-		}
-		if err := json.Unmarshal(f, &named); err != nil {
-			return err
-		}
-		e.fields = append(e.fields, field{named.Field, string(f)})
-	}
-	if len(e.fields) > 0 {
-		const open = `"fields":[`
-		at := bytes.Index(line, []byte(open)) + len(open)
-		e.head, e.tail = string(line[:at]), string(line[at:])
-		for i, f := range e.fields {
-			e.tail = strings.TrimPrefix(e.tail, f.text)
-			if i < len(e.fields)-1 {
-				e.tail = strings.TrimPrefix(e.tail, ",")
-			}
-		}
-		if e.with(e.fields) != e.text {
-			return fmt.Errorf("cannot be put together again: %s", e.with(e.fields))
-		}
-	}
-	return nil
 }
 
 // with returns the text of the event with the given fields.

@@ -35,7 +35,7 @@ func pitched(path ...int) Value {
 }
 
 // Players returns a demo of a game, named as in the header, with a player of each side and one who watches. The first one carries things,
-// pays for something at tick 2, and is killed by the second at tick 3. It has all fields that the facts of players are read from.
+// pays for something and is hurt at tick 2, and is killed by the second at tick 3. It has all fields that the facts of players are read from.
 func Players(game string) []byte {
 	g := &gameOf{}
 	start := func(classes []string, schema []Serializer, names ...string) {
@@ -49,8 +49,8 @@ func Players(game string) []byte {
 		}, schema...)
 		g.start(Proto(nil).Text(1, "PBDEMS2\x00").Text(14, game).Varint(13, 10000), 1.0/32, classes, schema, Table{}.Create("EntityNames", false, entries...))
 	}
-	packet := func(tick int32, e *Entities) {
-		g.d.Packet(tick, Message{4, Proto(nil).Varint(1, 1000+int64(tick))}, e.Message(tick > 0))
+	packet := func(tick int32, e *Entities, messages ...Message) {
+		g.d.Packet(tick, append([]Message{{4, Proto(nil).Varint(1, 1000+int64(tick))}, e.Message(tick > 0)}, messages...)...)
 	}
 	switch game {
 	case "dota":
@@ -66,10 +66,11 @@ func Players(game string) []byte {
 }
 
 var (
-	bodyField  = Field{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"}
-	namedField = Field{Name: "m_pEntity", Type: "CEntityIdentity*", Serializer: "CEntityIdentity"}
-	eyeField   = Field{Name: "m_angEyeAngles", Type: "QAngle", Encoder: "qangle_precise"}
-	whoFields  = []Field{
+	bodyField       = Field{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"}
+	namedField      = Field{Name: "m_pEntity", Type: "CEntityIdentity*", Serializer: "CEntityIdentity"}
+	eyeField        = Field{Name: "m_angEyeAngles", Type: "QAngle", Encoder: "qangle_precise"}
+	controllerField = Field{Name: "m_hController", Type: ref}
+	whoFields       = []Field{
 		{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_steamID", Type: "uint64", Encoder: "fixed64"}, {Name: "m_iTeamNum", Type: "uint8"},
 		{Name: "m_hPlayerPawn", Type: ref}, {Name: "m_hHeroPawn", Type: ref},
 	}
@@ -93,7 +94,7 @@ func all(parts ...[]Value) (values []Value) {
 
 const steam = 76561197960265729
 
-func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities)) {
+func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities, ...Message)) {
 	item := numbers("m_iClip1", "m_iItemDefinitionIndex")
 	start([]string{"CCSPlayerController", "CCSPlayerPawn", "CWeaponAK47", "CWeaponNew"}, []Serializer{
 		{Name: "Money", Fields: numbers("m_iAccount")},
@@ -104,7 +105,7 @@ func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...stri
 			Field{Name: "m_pInGameMoneyServices", Type: "Money*", Serializer: "Money"},
 			Field{Name: "m_pActionTrackingServices", Type: "Track*", Serializer: "Track"})},
 		{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField, eyeField, {Name: "m_pWeaponServices", Type: "Weapons*", Serializer: "Weapons"}},
-			numbers("m_iHealth", "m_iMaxHealth", "m_ArmorValue")...)},
+			append(numbers("m_iHealth", "m_iMaxHealth", "m_ArmorValue"), controllerField)...)},
 		{Name: "CWeaponAK47", Fields: item}, {Name: "CWeaponNew", Fields: item},
 	})
 	player := func(name string, steam, team, pawn uint64) []Value {
@@ -121,23 +122,31 @@ func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...stri
 		g.uint([]int{2, 0, 0}, 12|2<<14) /* of an entity that is no more */}, g.ints(nil, 3, 100, 100, 0))...)
 	e.Create(12, 2, 1, g.ints(nil, 0, 30, 7)...)
 	e.Create(13, 3, 1, g.ints(nil, 0, 30, 9999)...)
-	packet(0, e)
+	hurt := gameEvent{1, "player_hurt", []string{"userid", "attacker", "health", "armor", "weapon", "dmg_health", "dmg_armor", "hitgroup"}}
+	death := gameEvent{2, "player_death", []string{"userid", "attacker", "assister", "assistedflash", "weapon", "headshot", "penetrated", "noscope",
+		"thrusmoke", "attackerblind", "distance", "dmg_health", "dmg_armor", "hitgroup", "attackerinair"}}
+	const nobody = 65535
+	packet(0, e, Message{205, Proto(nil).Bytes(1, hurt.described()).Bytes(1, death.described())})
 	e = g.entities()
 	e.Update(1, g.int([]int{6, 0}, 100))
-	packet(2, e)
+	packet(2, e, hurt.happened(playerKey(0), playerKey(1), intKey(73), intKey(41), textKey("ak47"), intKey(27), intKey(9), intKey(6)),
+		hurt.happened(playerKey(1), playerKey(nobody), intKey(95), intKey(0), textKey(""), intKey(5), intKey(0), intKey(0)))
 	e = g.entities()
 	e.Update(1, g.bool([]int{5}, false), g.int([]int{7, 1}, 1))
 	e.Update(2, g.int([]int{7, 0}, 1))
 	e.Update(10, g.uint([]int{2, 0}, 1), g.int([]int{3}, 0))
-	packet(3, e)
+	packet(3, e, hurt.happened(playerKey(0), playerKey(1), intKey(0), intKey(40), textKey("ak47"), intKey(73), intKey(1), intKey(1)),
+		death.happened(playerKey(0), playerKey(1), playerKey(2), boolKey(true), textKey("ak47"), boolKey(true), intKey(2), boolKey(true), boolKey(true),
+			boolKey(true), floatKey(12.5), intKey(111), intKey(1), intKey(1), boolKey(true)),
+		death.happened(playerKey(1), playerKey(nobody), playerKey(nobody), boolKey(false), textKey("world")))
 }
 
-func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities)) {
+func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities, ...Message)) {
 	counts := numbers("m_nHeroID", "m_iLevel", "m_iGoldNetWorth", "m_iPlayerKills", "m_iDeaths", "m_iPlayerAssists", "m_iLastHits", "m_iDenies")
 	start([]string{"CCitadelPlayerController", "CCitadelPlayerPawn", "CCitadel_Item", "CCitadel_Ability"}, []Serializer{
 		{Name: "CCitadelPlayerController", Fields: append(append(whoFields[:5:5], Field{Name: "m_bAlive", Type: "bool"}), counts...)},
 		{Name: "CCitadelPlayerPawn", Fields: append([]Field{bodyField, eyeField, namedField, {Name: "m_nCurrencies", Type: "int32[2]"}, {Name: "m_vecAbilities", Type: refs}},
-			numbers("m_iHealth", "m_iMaxHealth")...)},
+			append(numbers("m_iHealth", "m_iMaxHealth"), controllerField)...)},
 		{Name: "CCitadel_Item", Fields: []Field{namedField}}, {Name: "CCitadel_Ability", Fields: []Field{namedField}},
 	}, "hero_haze", "hero_bebop", "upgrade_headshot_booster", "ability_sleep_dagger")
 	player := func(name string, steam, team, pawn uint64, hero int64) []Value {
@@ -148,22 +157,28 @@ func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), 
 	e.Create(2, 0, 1, player("another", steam+1, 3, handle(11), 15)...)
 	e.Create(3, 0, 1, player("watcher", steam+2, 1, none, 0)...)
 	e.Create(10, 1, 1, all(g.body(512, -1000.5, 2000, 64), []Value{pitched(1)}, g.named([]int{2}, 0), g.ints([]int{3}, 0, 650, 1),
-		[]Value{g.uint([]int{4}, 2), g.uint([]int{4, 0}, handle(12)), g.uint([]int{4, 1}, handle(13))}, g.ints(nil, 5, 600, 650))...)
-	e.Create(11, 1, 1, all(g.body(512, 1000, -500, 64), g.named([]int{2}, 1), g.ints([]int{3}, 0, 200, 0), g.ints(nil, 5, 500, 550))...)
+		[]Value{g.uint([]int{4}, 2), g.uint([]int{4, 0}, handle(12)), g.uint([]int{4, 1}, handle(13)), g.uint([]int{7}, handle(1))}, g.ints(nil, 5, 600, 650))...)
+	e.Create(11, 1, 1, all(g.body(512, 1000, -500, 64), g.named([]int{2}, 1), g.ints([]int{3}, 0, 200, 0), g.ints(nil, 5, 500, 550), []Value{g.uint([]int{7}, handle(2))})...)
 	e.Create(12, 3, 1, g.named([]int{0}, 3)...)
 	e.Create(13, 2, 1, g.named([]int{0}, 2)...)
 	packet(0, e)
 	e = g.entities()
 	e.Update(10, g.int([]int{3, 0}, 150))
-	packet(2, e)
+	damage := func(amount, victim, attacker, ability, health, group int64) Proto {
+		return Proto(nil).Varint(1, amount).Varint(3, 2).Varint(4, 1).Varint(6, victim).Varint(8, attacker).Varint(9, ability).Varint(11, 650).Varint(12, health).
+			Varint(21, group).Float(26, 4).Float(27, 24.75).Float(28, 6)
+	}
+	packet(2, e, Message{300, damage(46, 10, 11, 12, 554, 1)}, Message{300, damage(7, 13, 10, 12, 0, -1)},
+		Message{300, Proto(nil).Varint(1, 5).Varint(2, 8).Varint(6, 77).Varint(8, 0).Varint(10, 3)}) // of an old build
 	e = g.entities()
 	e.Update(1, g.bool([]int{5}, false), g.int([]int{10}, 1))
 	e.Update(2, g.int([]int{9}, 1))
 	e.Update(10, g.int([]int{5}, 0))
-	packet(3, e)
+	packet(3, e, Message{319, Proto(nil).Varint(1, 10).Varint(2, 13).Varint(3, 13).Varint(4, 11).Varint(4, 77).Varint(5, 11).Varint(7, 2)},
+		Message{319, Proto(nil).Varint(1, 11).Varint(3, 13).Varint(7, 3)})
 }
 
-func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities)) {
+func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities, ...Message)) {
 	hero := append([]Field{bodyField, namedField, {Name: "m_hItems", Type: ref + "[3]"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_flMana", Type: "float32"},
 		{Name: "m_flMaxMana", Type: "float32"}}, numbers("m_iHealth", "m_iMaxHealth")...)
 	start([]string{"CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTA_Unit_Hero_Axe", "CDOTA_Unit_Hero_Lina", "CDOTA_Item"}, []Serializer{
@@ -196,12 +211,67 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	e.Create(11, 4, 1, unit(g.body(128, 6700.5, 6300, 384), 1, [3]uint64{none, none, none}, 291, 600, 600)...)
 	e.Create(12, 5, 1, g.named([]int{0}, 2)...)
 	e.Create(13, 5, 1, g.named([]int{0}, 3)...)
-	packet(0, e)
+	log := []Entry{{Index: 0, Key: "dota_unknown"}}
+	for i, name := range []string{"npc_dota_hero_axe", "npc_dota_hero_lina", "lina_laguna_blade", "npc_dota_creep_badguys_melee", "npc_dota_lone_druid_bear1"} {
+		log = append(log, Entry{Index: i + 1, Key: name})
+	}
+	const unknown, axe, lina, blade, creep, bear = 0, 1, 2, 3, 4, 5
+	entry := func(typ, target, targetOwner, attacker, owner int64) Proto {
+		return Proto(nil).Varint(1, typ).Varint(2, target).Varint(3, targetOwner).Varint(4, attacker).Varint(5, owner)
+	}
+	packet(0, e, Table{}.Create("CombatLogNames", false, log...))
 	e = g.entities()
 	e.Update(2, g.int([]int{0, 1, 1}, 460))
-	packet(2, e)
+	packet(2, e,
+		Message{554, entry(0, axe, axe, lina, lina).Varint(6, blade).Varint(8, 1).Varint(10, 1).Varint(13, 450).Varint(14, 250).Varint(28, 3).Varint(29, 2).Varint(49, 2)},
+		Message{470, Proto(nil).
+			Bytes(1, entry(0, axe, axe, creep, creep).Varint(6, unknown).Varint(10, 1).Varint(13, 20).Varint(14, 230).Varint(28, 3).Varint(29, 2)).
+			Bytes(1, entry(4, creep, creep, axe, axe).Varint(8, 1).Varint(28, 2).Varint(29, 3)).
+			Bytes(1, entry(0, axe, axe, bear, lina).Varint(9, 1).Varint(10, 1).Varint(13, 30).Varint(14, 200).Varint(28, 3).Varint(29, 2).Varint(49, 1))})
 	e = g.entities()
 	e.Update(1, g.int([]int{1, 0, 4}, 1), g.int([]int{1, 1, 3}, 1))
 	e.Update(10, g.uint([]int{3}, 2), g.int([]int{6}, 0))
-	packet(3, e)
+	packet(3, e,
+		Message{554, entry(4, lina, lina, axe, axe).Varint(8, 1).Varint(9, 1).Varint(10, 1)}, // an illusion
+		Message{554, entry(4, axe, axe, bear, lina).Varint(10, 1).Varint(28, 3).Varint(29, 2).Varint(40, 1).Varint(40, 9).Varint(78, 1)},
+		Message{554, entry(4, lina, lina, lina, lina).Varint(6, blade).Varint(8, 1).Varint(10, 1)})
 }
+
+// gameEvent is a kind of game events.
+type gameEvent struct {
+	id   int64
+	name string
+	keys []string
+}
+
+// described returns the description of the kind. The types of its keys do not matter.
+func (e gameEvent) described() Proto {
+	p := Proto(nil).Varint(1, e.id).Text(2, e.name)
+	for _, key := range e.keys {
+		p = p.Bytes(3, Proto(nil).Varint(1, 1).Text(2, key))
+	}
+	return p
+}
+
+// happened returns a game event with the values of its first keys.
+func (e gameEvent) happened(values ...Proto) Message {
+	p := Proto(nil).Varint(2, e.id)
+	for _, v := range values {
+		p = p.Bytes(3, v)
+	}
+	return Message{207, p}
+}
+
+func textKey(v string) Proto   { return Proto(nil).Varint(1, 1).Text(2, v) }
+func floatKey(v float32) Proto { return Proto(nil).Varint(1, 2).Float(3, v) }
+func intKey(v int64) Proto     { return Proto(nil).Varint(1, 3).Varint(4, v) }
+func boolKey(v bool) Proto {
+	p := Proto(nil).Varint(1, 6)
+	if v {
+		p = p.Varint(7, 1)
+	}
+	return p
+}
+
+// playerKey returns a key with the slot of a player.
+func playerKey(slot int64) Proto { return Proto(nil).Varint(1, 9).Varint(5, slot) }

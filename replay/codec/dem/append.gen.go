@@ -269,6 +269,20 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendSamplePlayer(b, &m.SamplePlayer)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindFactKill:
+		{
+			b = append(b, 0x8a, 0x03, 0)
+			at := len(b)
+			b = appendFactKill(b, &m.FactKill)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactDamage:
+		{
+			b = append(b, 0x92, 0x03, 0)
+			at := len(b)
+			b = appendFactDamage(b, &m.FactDamage)
+			b = protoappend.Close(b, at)
+		}
 	case dem.KindDamage:
 		{
 			b = append(b, 0xaa, 0x01, 0)
@@ -2373,6 +2387,206 @@ func appendSamplePlayer(b []byte, m *dem.SamplePlayer) []byte {
 	return b
 }
 
+func appendFactKill(b []byte, m *dem.FactKill) []byte {
+	if m.HasKiller {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Killer)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasVictim {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendActor(b, &m.Victim)
+			b = protoappend.Close(b, at)
+		}
+	}
+	for i := range m.Assists {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Assists[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	if len(m.Weapon) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.String(b, m.Weapon)
+	}
+	if m.HitGroup != -1 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.HitGroup))
+	}
+	if len(m.HitGroupName) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.String(b, m.HitGroupName)
+	}
+	if m.HasDamage {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Damage))
+	}
+	if m.HasArmorDamage {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.ArmorDamage))
+	}
+	if m.HasDistance {
+		b = append(b, 0x4d)
+		b = protoappend.Float(b, m.Distance)
+	}
+	if m.Penetrations != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Penetrations))
+	}
+	if m.Headshot {
+		b = append(b, 0x58)
+		b = protoappend.Bool(b, m.Headshot)
+	}
+	if m.NoScope {
+		b = append(b, 0x60)
+		b = protoappend.Bool(b, m.NoScope)
+	}
+	if m.ThroughSmoke {
+		b = append(b, 0x68)
+		b = protoappend.Bool(b, m.ThroughSmoke)
+	}
+	if m.Blind {
+		b = append(b, 0x70)
+		b = protoappend.Bool(b, m.Blind)
+	}
+	if m.InAir {
+		b = append(b, 0x78)
+		b = protoappend.Bool(b, m.InAir)
+	}
+	if m.FlashAssist {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Bool(b, m.FlashAssist)
+	}
+	if m.Reincarnates {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Bool(b, m.Reincarnates)
+	}
+	return b
+}
+
+func appendActor(b []byte, m *dem.Actor) []byte {
+	if m.PlayerId != -1 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.PlayerId))
+	}
+	if m.SteamId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.SteamId))
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Team != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x2a)
+		b = protoappend.String(b, m.HeroName)
+	}
+	if len(m.UnitName) > 0 {
+		b = append(b, 0x32)
+		b = protoappend.String(b, m.UnitName)
+	}
+	if m.Index != -1 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Index))
+	}
+	if m.HasPlace {
+		{
+			b = append(b, 0x42, 0)
+			at := len(b)
+			b = appendVector(b, &m.Place)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Illusion {
+		b = append(b, 0x48)
+		b = protoappend.Bool(b, m.Illusion)
+	}
+	return b
+}
+
+func appendFactDamage(b []byte, m *dem.FactDamage) []byte {
+	if m.HasAttacker {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Attacker)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasVictim {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendActor(b, &m.Victim)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if len(m.Weapon) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Weapon)
+	}
+	if m.Damage != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Damage))
+	}
+	if m.HasHealth {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Health))
+	}
+	if m.HasMaxHealth {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.MaxHealth))
+	}
+	if m.HasArmorDamage {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.ArmorDamage))
+	}
+	if m.HasArmor {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Armor))
+	}
+	if m.HitGroup != -1 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.HitGroup))
+	}
+	if len(m.HitGroupName) > 0 {
+		b = append(b, 0x52)
+		b = protoappend.String(b, m.HitGroupName)
+	}
+	if m.Type != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
+	if m.HasCitadelType {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.CitadelType))
+	}
+	if m.HasPreDamage {
+		b = append(b, 0x6d)
+		b = protoappend.Float(b, m.PreDamage)
+	}
+	if m.HasCritDamage {
+		b = append(b, 0x75)
+		b = protoappend.Float(b, m.CritDamage)
+	}
+	if m.HasAbsorbed {
+		b = append(b, 0x7d)
+		b = protoappend.Float(b, m.Absorbed)
+	}
+	return b
+}
+
 func appendDamage(b []byte, m *dem.Damage) []byte {
 	if m.Damage != 0 {
 		b = append(b, 0x08)
@@ -3204,6 +3418,8 @@ var Kinds = []string{
 	"player_info",
 	"sample_entity",
 	"sample_player",
+	"fact_kill",
+	"fact_damage",
 	"damage",
 	"kill",
 	"kill_streak",

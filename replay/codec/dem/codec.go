@@ -18,6 +18,7 @@ var Codec = codec.Codec{
 	Format:       decoders.Dem,
 	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds), SampleTicks: sampleTicks, Least: leastNumbers},
 	Lacks:        lacks,
+	FactsVersion: dem.FactsVersion,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Tables:       &Tables,
 	Cost:         cost,

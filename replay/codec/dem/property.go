@@ -65,6 +65,18 @@ var properties = filter.Table[event]{
 		Type:   func(e *event) []byte { return typeName(dem.KindAbilityChange, int32(e.AbilityChange.Type), nil) },
 		Types:  enumNames(demv1.AbilityChangeType_name),
 	},
+	dem.KindFactKill: {
+		Player:      func(e *event) int32 { return actor(e.FactKill.HasKiller, &e.FactKill.Killer) },
+		OtherPlayer: func(e *event) int32 { return actor(e.FactKill.HasVictim, &e.FactKill.Victim) },
+		Team:        func(e *event) int32 { return side(e.FactKill.HasKiller, &e.FactKill.Killer) },
+		OtherTeam:   func(e *event) int32 { return side(e.FactKill.HasVictim, &e.FactKill.Victim) },
+	},
+	dem.KindFactDamage: {
+		Player:      func(e *event) int32 { return actor(e.FactDamage.HasAttacker, &e.FactDamage.Attacker) },
+		OtherPlayer: func(e *event) int32 { return actor(e.FactDamage.HasVictim, &e.FactDamage.Victim) },
+		Team:        func(e *event) int32 { return side(e.FactDamage.HasAttacker, &e.FactDamage.Attacker) },
+		OtherTeam:   func(e *event) int32 { return side(e.FactDamage.HasVictim, &e.FactDamage.Victim) },
+	},
 	dem.KindVoice: {Player: func(e *event) int32 { return player(e.Voice.PlayerSlot) }},
 }
 
@@ -127,6 +139,20 @@ func player(id int32) int32 {
 		return filter.None
 	}
 	return id
+}
+
+func actor(there bool, a *dem.Actor) int32 {
+	if !there {
+		return filter.None
+	}
+	return player(a.PlayerId)
+}
+
+func side(there bool, a *dem.Actor) int32 {
+	if !there {
+		return filter.None
+	}
+	return team(uint32(a.Team))
 }
 
 func team(n uint32) int32 {

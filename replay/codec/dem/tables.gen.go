@@ -419,6 +419,42 @@ var Tables = table.Format{
 			{Name: "active_item", Nullable: true, Comment: "Counter-Strike 2: the item in hand.", Type: table.Text},
 			{Name: "items", Comment: "What is carried, in the order of the places for it. Dota 2: also the backpack, the stash and the places behind them, such as \"item_blink\". Counter-Strike 2: weapons and grenades, such as \"weapon_ak47\"; one of an unknown number has its class's name. Deadlock: what was bought, such as \"upgrade_headshot_booster\".", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
 		}},
+		{Name: "fact_kill", Comment: "A player's hero or body was killed: by player_death in Counter-Strike 2, by combat_log in Dota 2, by kill in Deadlock. Not proven for Dota 2: no recording has been compared, only made ones.", Fields: []table.Field{
+			{Name: "killer", Nullable: true, Comment: "Who killed. Absent for nobody, as for a fall.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "victim", Nullable: true, Comment: "Who was killed.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "assists", Comment: "Who assisted.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfActor}}},
+			{Name: "weapon", Nullable: true, Comment: "With what, as the game names it: in Counter-Strike 2 such as \"ak47\", in Dota 2 the ability or item, such as \"axe_culling_blade\". Absent for an attack with none.", Type: table.Text},
+			{Name: "hit_group", Nullable: true, Comment: "Counter-Strike 2: the part of the body that was hit: the game's number. Absent in other games.", Type: table.Int32},
+			{Name: "hit_group_name", Nullable: true, Comment: "Counter-Strike 2: its name, as in fact_damage.", Type: table.Name},
+			{Name: "damage", Nullable: true, Comment: "Counter-Strike 2: the health that the last hit took. Absent in other games.", Type: table.Int32},
+			{Name: "armor_damage", Nullable: true, Comment: "Counter-Strike 2: the armor that the last hit took. Absent in other games.", Type: table.Int32},
+			{Name: "distance", Nullable: true, Comment: "Counter-Strike 2: the distance, as the game has it. Absent in other games.", Type: table.Float32},
+			{Name: "penetrations", Comment: "Counter-Strike 2: how many things the bullet penetrated.", Type: table.Int32},
+			{Name: "headshot", Comment: "Counter-Strike 2: true for a hit of the head.", Type: table.Bool},
+			{Name: "no_scope", Comment: "Counter-Strike 2: true when the killer did not look through the scope of the weapon.", Type: table.Bool},
+			{Name: "through_smoke", Comment: "Counter-Strike 2: true through smoke.", Type: table.Bool},
+			{Name: "blind", Comment: "Counter-Strike 2: true when the killer was blinded.", Type: table.Bool},
+			{Name: "in_air", Comment: "Counter-Strike 2: true when the killer was in the air.", Type: table.Bool},
+			{Name: "flash_assist", Comment: "Counter-Strike 2: true when who assisted did so by a flashbang.", Type: table.Bool},
+			{Name: "reincarnates", Comment: "Dota 2: true when the hero comes back to life at once.", Type: table.Bool},
+		}},
+		{Name: "fact_damage", Comment: "A player, or what belongs to one, hurt something or was hurt: by player_hurt in Counter-Strike 2, by combat_log in Dota 2, by damage in Deadlock. All damage of combat_log and damage is there, also of units to one another. Not proven for Dota 2, as fact_kill.", Fields: []table.Field{
+			{Name: "attacker", Nullable: true, Comment: "Who hurt. Absent for nobody, as for a fall.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "victim", Nullable: true, Comment: "Who was hurt.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "weapon", Nullable: true, Comment: "With what, as in fact_kill.", Type: table.Text},
+			{Name: "damage", Comment: "How much health was taken, as the game says. In Dota 2 and Deadlock it may exceed what was left.", Type: table.Int32},
+			{Name: "health", Nullable: true, Comment: "The victim's health afterwards.", Type: table.Int32},
+			{Name: "max_health", Nullable: true, Comment: "Deadlock: the victim's greatest health.", Type: table.Int32},
+			{Name: "armor_damage", Nullable: true, Comment: "Counter-Strike 2: the armor that was taken. Absent in other games.", Type: table.Int32},
+			{Name: "armor", Nullable: true, Comment: "Counter-Strike 2: the victim's armor afterwards. Absent in other games.", Type: table.Int32},
+			{Name: "hit_group", Nullable: true, Comment: "Counter-Strike 2, Deadlock: the part of the body that was hit: the game's number. Absent for none.", Type: table.Int32},
+			{Name: "hit_group_name", Nullable: true, Comment: "Counter-Strike 2: its name, such as \"head\" or \"left_leg\".", Type: table.Name},
+			{Name: "type", Nullable: true, Comment: "The kind of damage. Dota 2: 1 physical, 2 magical, 4 pure. Deadlock: the game's bits, as in damage. Absent for none.", Type: table.Int32},
+			{Name: "citadel_type", Nullable: true, Comment: "Deadlock: where the damage is from, as citadel_type in damage. Absent in other games.", Type: table.Int32},
+			{Name: "pre_damage", Nullable: true, Comment: "Deadlock: the damage before the victim's resistances. Absent when not sent.", Type: table.Float32},
+			{Name: "crit_damage", Nullable: true, Comment: "Deadlock: how much of the damage is for a critical hit. Absent in other games.", Type: table.Float32},
+			{Name: "absorbed", Nullable: true, Comment: "Deadlock: how much of the damage was absorbed. Absent in other games.", Type: table.Float32},
+		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
 			{Name: "pre_damage", Comment: "Deadlock: the damage before the victim's resistances.", Type: table.Float32},
@@ -741,6 +777,18 @@ var columnsOfGameEventTypeKey = []table.Field{
 	{Name: "type", Comment: "The key's type: 1 text, 2 float, 3 to 5 whole number, 6 bool, 7 64-bit number, 8 handle, 9 player's slot.", Type: table.Int32},
 }
 
+var columnsOfActor = []table.Field{
+	{Name: "player_id", Nullable: true, Comment: "The player, as in sample_player. Of a unit that belongs to a player, such as an illusion, its owner. Absent for none.", Type: table.Int32},
+	{Name: "steam_id", Nullable: true, Comment: "The player's Steam id. Absent for bots.", Type: table.Uint64},
+	{Name: "name", Nullable: true, Comment: "The player's name.", Type: table.Name},
+	{Name: "team", Nullable: true, Comment: "The side of the player or the unit: 2 or 3; 4 for Dota's neutral units. Absent when not known.", Type: table.Int32},
+	{Name: "hero_name", Nullable: true, Comment: "Dota 2, Deadlock: the player's hero, as in sample_player.", Type: table.Name},
+	{Name: "unit_name", Nullable: true, Comment: "What it is, if it is not the player's hero or body: in Dota 2 the unit's name, such as \"npc_dota_roshan\", in other games the class of the entity, such as \"CNPC_Trooper\".", Type: table.Name},
+	{Name: "index", Nullable: true, Comment: "Slot of the entity. Absent when not known.", Type: table.Int32},
+	{Name: "place", Nullable: true, Comment: "Where the player's hero or body was, as in sample_player: in Counter-Strike 2 at the end of the tick, in other games before it.", Type: table.Struct, Fields: columnsOfVector},
+	{Name: "illusion", Comment: "Dota 2: true for an illusion.", Type: table.Bool},
+}
+
 var columnsOfTracer = []table.Field{
 	{Name: "resource", Comment: "The resource that is drawn.", Type: table.Uint64},
 	{Name: "bullets", Comment: "The bullets: the game's bits.", Type: table.Uint32},
@@ -953,6 +1001,10 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowSampleEntity(c[0:], &m.SampleEntity)
 	case dem.KindSamplePlayer:
 		rowSamplePlayer(c[0:], &m.SamplePlayer)
+	case dem.KindFactKill:
+		rowFactKill(c[0:], &m.FactKill)
+	case dem.KindFactDamage:
+		rowFactDamage(c[0:], &m.FactDamage)
 	case dem.KindDamage:
 		rowDamage(c[0:], &m.Damage)
 	case dem.KindKill:
@@ -2279,6 +2331,200 @@ func rowSamplePlayer(c []table.Column, m *dem.SamplePlayer) {
 		for i := range m.Items {
 			c[32].Text(m.Items[i])
 		}
+	}
+}
+
+func rowFactKill(c []table.Column, m *dem.FactKill) {
+	_ = c[53]
+	if !c[0].Off {
+		if m.HasKiller {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Killer)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[13].Off {
+		if m.HasVictim {
+			table.Fields(c[13:])
+			rowActor(c[14:], &m.Victim)
+		} else {
+			c[13].Null()
+		}
+	}
+	if !c[26].Off {
+		c[26].Items(len(m.Assists))
+		for i := range m.Assists {
+			table.Fields(c[27:])
+			rowActor(c[28:], &m.Assists[i])
+		}
+	}
+	if len(m.Weapon) > 0 {
+		c[40].Text(m.Weapon)
+	} else {
+		c[40].Null()
+	}
+	if m.HitGroup != -1 {
+		c[41].Int32(m.HitGroup)
+	} else {
+		c[41].Null()
+	}
+	if len(m.HitGroupName) > 0 {
+		c[42].Name(m.HitGroupName)
+	} else {
+		c[42].Null()
+	}
+	if m.HasDamage {
+		c[43].Int32(m.Damage)
+	} else {
+		c[43].Null()
+	}
+	if m.HasArmorDamage {
+		c[44].Int32(m.ArmorDamage)
+	} else {
+		c[44].Null()
+	}
+	if m.HasDistance {
+		c[45].Float32(m.Distance)
+	} else {
+		c[45].Null()
+	}
+	c[46].Int32(m.Penetrations)
+	c[47].Bool(m.Headshot)
+	c[48].Bool(m.NoScope)
+	c[49].Bool(m.ThroughSmoke)
+	c[50].Bool(m.Blind)
+	c[51].Bool(m.InAir)
+	c[52].Bool(m.FlashAssist)
+	c[53].Bool(m.Reincarnates)
+}
+
+func rowActor(c []table.Column, m *dem.Actor) {
+	_ = c[11]
+	if m.PlayerId != -1 {
+		c[0].Int32(m.PlayerId)
+	} else {
+		c[0].Null()
+	}
+	if m.SteamId != 0 {
+		c[1].Uint64(m.SteamId)
+	} else {
+		c[1].Null()
+	}
+	if len(m.Name) > 0 {
+		c[2].Name(m.Name)
+	} else {
+		c[2].Null()
+	}
+	if m.Team != 0 {
+		c[3].Int32(m.Team)
+	} else {
+		c[3].Null()
+	}
+	if len(m.HeroName) > 0 {
+		c[4].Name(m.HeroName)
+	} else {
+		c[4].Null()
+	}
+	if len(m.UnitName) > 0 {
+		c[5].Name(m.UnitName)
+	} else {
+		c[5].Null()
+	}
+	if m.Index != -1 {
+		c[6].Int32(m.Index)
+	} else {
+		c[6].Null()
+	}
+	if !c[7].Off {
+		if m.HasPlace {
+			table.Fields(c[7:])
+			rowVector(c[8:], &m.Place)
+		} else {
+			c[7].Null()
+		}
+	}
+	c[11].Bool(m.Illusion)
+}
+
+func rowFactDamage(c []table.Column, m *dem.FactDamage) {
+	_ = c[38]
+	if !c[0].Off {
+		if m.HasAttacker {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Attacker)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[13].Off {
+		if m.HasVictim {
+			table.Fields(c[13:])
+			rowActor(c[14:], &m.Victim)
+		} else {
+			c[13].Null()
+		}
+	}
+	if len(m.Weapon) > 0 {
+		c[26].Text(m.Weapon)
+	} else {
+		c[26].Null()
+	}
+	c[27].Int32(m.Damage)
+	if m.HasHealth {
+		c[28].Int32(m.Health)
+	} else {
+		c[28].Null()
+	}
+	if m.HasMaxHealth {
+		c[29].Int32(m.MaxHealth)
+	} else {
+		c[29].Null()
+	}
+	if m.HasArmorDamage {
+		c[30].Int32(m.ArmorDamage)
+	} else {
+		c[30].Null()
+	}
+	if m.HasArmor {
+		c[31].Int32(m.Armor)
+	} else {
+		c[31].Null()
+	}
+	if m.HitGroup != -1 {
+		c[32].Int32(m.HitGroup)
+	} else {
+		c[32].Null()
+	}
+	if len(m.HitGroupName) > 0 {
+		c[33].Name(m.HitGroupName)
+	} else {
+		c[33].Null()
+	}
+	if m.Type != 0 {
+		c[34].Int32(m.Type)
+	} else {
+		c[34].Null()
+	}
+	if m.HasCitadelType {
+		c[35].Int32(m.CitadelType)
+	} else {
+		c[35].Null()
+	}
+	if m.HasPreDamage {
+		c[36].Float32(m.PreDamage)
+	} else {
+		c[36].Null()
+	}
+	if m.HasCritDamage {
+		c[37].Float32(m.CritDamage)
+	} else {
+		c[37].Null()
+	}
+	if m.HasAbsorbed {
+		c[38].Float32(m.Absorbed)
+	} else {
+		c[38].Null()
 	}
 }
 

@@ -44,11 +44,12 @@ const (
 	RoundEndReasons                   // of Counter-Strike 2: "BombDefused"
 	CSItems                           // of Counter-Strike 2, by the number of their definition: "weapon_ak47"
 	CitadelAnnouncements              // of Deadlock: "CITADEL_CHAT_MESSAGE_PAUSED"
+	HitGroups                         // of Counter-Strike 2: "left_leg"
 	tableCount
 )
 
 var tableNames = [tableCount]string{
-	"hero", "ability", "order", "announcement", "state", "mode", "gold", "xp", "rune", "team", "life", "csteam", "roundend", "csitem", "citadel",
+	"hero", "ability", "order", "announcement", "state", "mode", "gold", "xp", "rune", "team", "life", "csteam", "roundend", "csitem", "citadel", "hitgroup",
 }
 
 var tables = sync.OnceValue(func() (all [tableCount]map[int64][]byte) {

@@ -778,6 +778,8 @@ type Event struct {
 	//	*Event_PlayerInfo
 	//	*Event_SampleEntity
 	//	*Event_SamplePlayer
+	//	*Event_FactKill
+	//	*Event_FactDamage
 	//	*Event_Damage
 	//	*Event_Kill
 	//	*Event_KillStreak
@@ -1159,6 +1161,24 @@ func (x *Event) GetSamplePlayer() *SamplePlayer {
 	return nil
 }
 
+func (x *Event) GetFactKill() *FactKill {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactKill); ok {
+			return x.FactKill
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactDamage() *FactDamage {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactDamage); ok {
+			return x.FactDamage
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDamage() *Damage {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Damage); ok {
@@ -1416,6 +1436,16 @@ type Event_SamplePlayer struct {
 	SamplePlayer *SamplePlayer `protobuf:"bytes,48,opt,name=sample_player,json=samplePlayer,proto3,oneof"`
 }
 
+type Event_FactKill struct {
+	// A player's hero or body was killed. A fact: only sent to those who name the kind.
+	FactKill *FactKill `protobuf:"bytes,49,opt,name=fact_kill,json=factKill,proto3,oneof"`
+}
+
+type Event_FactDamage struct {
+	// A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill.
+	FactDamage *FactDamage `protobuf:"bytes,50,opt,name=fact_damage,json=factDamage,proto3,oneof"`
+}
+
 type Event_Damage struct {
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage *Damage `protobuf:"bytes,21,opt,name=damage,proto3,oneof"`
@@ -1527,6 +1557,10 @@ func (*Event_PlayerInfo) isEvent_Kind() {}
 func (*Event_SampleEntity) isEvent_Kind() {}
 
 func (*Event_SamplePlayer) isEvent_Kind() {}
+
+func (*Event_FactKill) isEvent_Kind() {}
+
+func (*Event_FactDamage) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
 
@@ -2512,6 +2546,493 @@ func (x *SamplePlayer) GetItems() []string {
 	return nil
 }
 
+// A player's hero or body, or another unit, that did something or had it done.
+type Actor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player, as in sample_player. Of a unit that belongs to a player, such as an illusion, its owner. Absent for none.
+	PlayerId *int32 `protobuf:"varint,1,opt,name=player_id,json=playerId,proto3,oneof" json:"player_id,omitempty"`
+	// The player's Steam id. Absent for bots.
+	SteamId *uint64 `protobuf:"varint,2,opt,name=steam_id,json=steamId,proto3,oneof" json:"steam_id,omitempty"`
+	// The player's name.
+	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// The side of the player or the unit: 2 or 3; 4 for Dota's neutral units. Absent when not known.
+	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// Dota 2, Deadlock: the player's hero, as in sample_player.
+	HeroName *string `protobuf:"bytes,5,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
+	// What it is, if it is not the player's hero or body: in Dota 2 the unit's name, such as "npc_dota_roshan", in other games the class of the
+	// entity, such as "CNPC_Trooper".
+	UnitName *string `protobuf:"bytes,6,opt,name=unit_name,json=unitName,proto3,oneof" json:"unit_name,omitempty"`
+	// Slot of the entity. Absent when not known.
+	Index *int32 `protobuf:"varint,7,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// Where the player's hero or body was, as in sample_player: in Counter-Strike 2 at the end of the tick, in other games before it.
+	Place *Vector `protobuf:"bytes,8,opt,name=place,proto3" json:"place,omitempty"`
+	// Dota 2: true for an illusion.
+	Illusion      bool `protobuf:"varint,9,opt,name=illusion,proto3" json:"illusion,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Actor) Reset() {
+	*x = Actor{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Actor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Actor) ProtoMessage() {}
+
+func (x *Actor) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Actor.ProtoReflect.Descriptor instead.
+func (*Actor) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Actor) GetPlayerId() int32 {
+	if x != nil && x.PlayerId != nil {
+		return *x.PlayerId
+	}
+	return 0
+}
+
+func (x *Actor) GetSteamId() uint64 {
+	if x != nil && x.SteamId != nil {
+		return *x.SteamId
+	}
+	return 0
+}
+
+func (x *Actor) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *Actor) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *Actor) GetHeroName() string {
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
+	}
+	return ""
+}
+
+func (x *Actor) GetUnitName() string {
+	if x != nil && x.UnitName != nil {
+		return *x.UnitName
+	}
+	return ""
+}
+
+func (x *Actor) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *Actor) GetPlace() *Vector {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *Actor) GetIllusion() bool {
+	if x != nil {
+		return x.Illusion
+	}
+	return false
+}
+
+// A player's hero or body was killed: by player_death in Counter-Strike 2, by combat_log in Dota 2, by kill in Deadlock.
+//
+// Not proven for Dota 2: no recording has been compared, only made ones.
+type FactKill struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who killed. Absent for nobody, as for a fall.
+	Killer *Actor `protobuf:"bytes,1,opt,name=killer,proto3" json:"killer,omitempty"`
+	// Who was killed.
+	Victim *Actor `protobuf:"bytes,2,opt,name=victim,proto3" json:"victim,omitempty"`
+	// Who assisted.
+	Assists []*Actor `protobuf:"bytes,3,rep,name=assists,proto3" json:"assists,omitempty"`
+	// With what, as the game names it: in Counter-Strike 2 such as "ak47", in Dota 2 the ability or item, such as "axe_culling_blade". Absent
+	// for an attack with none.
+	Weapon *string `protobuf:"bytes,4,opt,name=weapon,proto3,oneof" json:"weapon,omitempty"`
+	// Counter-Strike 2: the part of the body that was hit: the game's number. Absent in other games.
+	HitGroup *int32 `protobuf:"varint,5,opt,name=hit_group,json=hitGroup,proto3,oneof" json:"hit_group,omitempty"`
+	// Counter-Strike 2: its name, as in fact_damage.
+	HitGroupName *string `protobuf:"bytes,6,opt,name=hit_group_name,json=hitGroupName,proto3,oneof" json:"hit_group_name,omitempty"`
+	// Counter-Strike 2: the health that the last hit took. Absent in other games.
+	Damage *int32 `protobuf:"varint,7,opt,name=damage,proto3,oneof" json:"damage,omitempty"`
+	// Counter-Strike 2: the armor that the last hit took. Absent in other games.
+	ArmorDamage *int32 `protobuf:"varint,8,opt,name=armor_damage,json=armorDamage,proto3,oneof" json:"armor_damage,omitempty"`
+	// Counter-Strike 2: the distance, as the game has it. Absent in other games.
+	Distance *float32 `protobuf:"fixed32,9,opt,name=distance,proto3,oneof" json:"distance,omitempty"`
+	// Counter-Strike 2: how many things the bullet penetrated.
+	Penetrations int32 `protobuf:"varint,10,opt,name=penetrations,proto3" json:"penetrations,omitempty"`
+	// Counter-Strike 2: true for a hit of the head.
+	Headshot bool `protobuf:"varint,11,opt,name=headshot,proto3" json:"headshot,omitempty"`
+	// Counter-Strike 2: true when the killer did not look through the scope of the weapon.
+	NoScope bool `protobuf:"varint,12,opt,name=no_scope,json=noScope,proto3" json:"no_scope,omitempty"`
+	// Counter-Strike 2: true through smoke.
+	ThroughSmoke bool `protobuf:"varint,13,opt,name=through_smoke,json=throughSmoke,proto3" json:"through_smoke,omitempty"`
+	// Counter-Strike 2: true when the killer was blinded.
+	Blind bool `protobuf:"varint,14,opt,name=blind,proto3" json:"blind,omitempty"`
+	// Counter-Strike 2: true when the killer was in the air.
+	InAir bool `protobuf:"varint,15,opt,name=in_air,json=inAir,proto3" json:"in_air,omitempty"`
+	// Counter-Strike 2: true when who assisted did so by a flashbang.
+	FlashAssist bool `protobuf:"varint,16,opt,name=flash_assist,json=flashAssist,proto3" json:"flash_assist,omitempty"`
+	// Dota 2: true when the hero comes back to life at once.
+	Reincarnates  bool `protobuf:"varint,17,opt,name=reincarnates,proto3" json:"reincarnates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactKill) Reset() {
+	*x = FactKill{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactKill) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactKill) ProtoMessage() {}
+
+func (x *FactKill) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactKill.ProtoReflect.Descriptor instead.
+func (*FactKill) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FactKill) GetKiller() *Actor {
+	if x != nil {
+		return x.Killer
+	}
+	return nil
+}
+
+func (x *FactKill) GetVictim() *Actor {
+	if x != nil {
+		return x.Victim
+	}
+	return nil
+}
+
+func (x *FactKill) GetAssists() []*Actor {
+	if x != nil {
+		return x.Assists
+	}
+	return nil
+}
+
+func (x *FactKill) GetWeapon() string {
+	if x != nil && x.Weapon != nil {
+		return *x.Weapon
+	}
+	return ""
+}
+
+func (x *FactKill) GetHitGroup() int32 {
+	if x != nil && x.HitGroup != nil {
+		return *x.HitGroup
+	}
+	return 0
+}
+
+func (x *FactKill) GetHitGroupName() string {
+	if x != nil && x.HitGroupName != nil {
+		return *x.HitGroupName
+	}
+	return ""
+}
+
+func (x *FactKill) GetDamage() int32 {
+	if x != nil && x.Damage != nil {
+		return *x.Damage
+	}
+	return 0
+}
+
+func (x *FactKill) GetArmorDamage() int32 {
+	if x != nil && x.ArmorDamage != nil {
+		return *x.ArmorDamage
+	}
+	return 0
+}
+
+func (x *FactKill) GetDistance() float32 {
+	if x != nil && x.Distance != nil {
+		return *x.Distance
+	}
+	return 0
+}
+
+func (x *FactKill) GetPenetrations() int32 {
+	if x != nil {
+		return x.Penetrations
+	}
+	return 0
+}
+
+func (x *FactKill) GetHeadshot() bool {
+	if x != nil {
+		return x.Headshot
+	}
+	return false
+}
+
+func (x *FactKill) GetNoScope() bool {
+	if x != nil {
+		return x.NoScope
+	}
+	return false
+}
+
+func (x *FactKill) GetThroughSmoke() bool {
+	if x != nil {
+		return x.ThroughSmoke
+	}
+	return false
+}
+
+func (x *FactKill) GetBlind() bool {
+	if x != nil {
+		return x.Blind
+	}
+	return false
+}
+
+func (x *FactKill) GetInAir() bool {
+	if x != nil {
+		return x.InAir
+	}
+	return false
+}
+
+func (x *FactKill) GetFlashAssist() bool {
+	if x != nil {
+		return x.FlashAssist
+	}
+	return false
+}
+
+func (x *FactKill) GetReincarnates() bool {
+	if x != nil {
+		return x.Reincarnates
+	}
+	return false
+}
+
+// A player, or what belongs to one, hurt something or was hurt: by player_hurt in Counter-Strike 2, by combat_log in Dota 2, by damage in
+// Deadlock. All damage of combat_log and damage is there, also of units to one another.
+//
+// Not proven for Dota 2, as fact_kill.
+type FactDamage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who hurt. Absent for nobody, as for a fall.
+	Attacker *Actor `protobuf:"bytes,1,opt,name=attacker,proto3" json:"attacker,omitempty"`
+	// Who was hurt.
+	Victim *Actor `protobuf:"bytes,2,opt,name=victim,proto3" json:"victim,omitempty"`
+	// With what, as in fact_kill.
+	Weapon *string `protobuf:"bytes,3,opt,name=weapon,proto3,oneof" json:"weapon,omitempty"`
+	// How much health was taken, as the game says. In Dota 2 and Deadlock it may exceed what was left.
+	Damage int32 `protobuf:"varint,4,opt,name=damage,proto3" json:"damage,omitempty"`
+	// The victim's health afterwards.
+	Health *int32 `protobuf:"varint,5,opt,name=health,proto3,oneof" json:"health,omitempty"`
+	// Deadlock: the victim's greatest health.
+	MaxHealth *int32 `protobuf:"varint,6,opt,name=max_health,json=maxHealth,proto3,oneof" json:"max_health,omitempty"`
+	// Counter-Strike 2: the armor that was taken. Absent in other games.
+	ArmorDamage *int32 `protobuf:"varint,7,opt,name=armor_damage,json=armorDamage,proto3,oneof" json:"armor_damage,omitempty"`
+	// Counter-Strike 2: the victim's armor afterwards. Absent in other games.
+	Armor *int32 `protobuf:"varint,8,opt,name=armor,proto3,oneof" json:"armor,omitempty"`
+	// Counter-Strike 2, Deadlock: the part of the body that was hit: the game's number. Absent for none.
+	HitGroup *int32 `protobuf:"varint,9,opt,name=hit_group,json=hitGroup,proto3,oneof" json:"hit_group,omitempty"`
+	// Counter-Strike 2: its name, such as "head" or "left_leg".
+	HitGroupName *string `protobuf:"bytes,10,opt,name=hit_group_name,json=hitGroupName,proto3,oneof" json:"hit_group_name,omitempty"`
+	// The kind of damage. Dota 2: 1 physical, 2 magical, 4 pure. Deadlock: the game's bits, as in damage. Absent for none.
+	Type *int32 `protobuf:"varint,11,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Deadlock: where the damage is from, as citadel_type in damage. Absent in other games.
+	CitadelType *int32 `protobuf:"varint,12,opt,name=citadel_type,json=citadelType,proto3,oneof" json:"citadel_type,omitempty"`
+	// Deadlock: the damage before the victim's resistances. Absent when not sent.
+	PreDamage *float32 `protobuf:"fixed32,13,opt,name=pre_damage,json=preDamage,proto3,oneof" json:"pre_damage,omitempty"`
+	// Deadlock: how much of the damage is for a critical hit. Absent in other games.
+	CritDamage *float32 `protobuf:"fixed32,14,opt,name=crit_damage,json=critDamage,proto3,oneof" json:"crit_damage,omitempty"`
+	// Deadlock: how much of the damage was absorbed. Absent in other games.
+	Absorbed      *float32 `protobuf:"fixed32,15,opt,name=absorbed,proto3,oneof" json:"absorbed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactDamage) Reset() {
+	*x = FactDamage{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactDamage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactDamage) ProtoMessage() {}
+
+func (x *FactDamage) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactDamage.ProtoReflect.Descriptor instead.
+func (*FactDamage) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *FactDamage) GetAttacker() *Actor {
+	if x != nil {
+		return x.Attacker
+	}
+	return nil
+}
+
+func (x *FactDamage) GetVictim() *Actor {
+	if x != nil {
+		return x.Victim
+	}
+	return nil
+}
+
+func (x *FactDamage) GetWeapon() string {
+	if x != nil && x.Weapon != nil {
+		return *x.Weapon
+	}
+	return ""
+}
+
+func (x *FactDamage) GetDamage() int32 {
+	if x != nil {
+		return x.Damage
+	}
+	return 0
+}
+
+func (x *FactDamage) GetHealth() int32 {
+	if x != nil && x.Health != nil {
+		return *x.Health
+	}
+	return 0
+}
+
+func (x *FactDamage) GetMaxHealth() int32 {
+	if x != nil && x.MaxHealth != nil {
+		return *x.MaxHealth
+	}
+	return 0
+}
+
+func (x *FactDamage) GetArmorDamage() int32 {
+	if x != nil && x.ArmorDamage != nil {
+		return *x.ArmorDamage
+	}
+	return 0
+}
+
+func (x *FactDamage) GetArmor() int32 {
+	if x != nil && x.Armor != nil {
+		return *x.Armor
+	}
+	return 0
+}
+
+func (x *FactDamage) GetHitGroup() int32 {
+	if x != nil && x.HitGroup != nil {
+		return *x.HitGroup
+	}
+	return 0
+}
+
+func (x *FactDamage) GetHitGroupName() string {
+	if x != nil && x.HitGroupName != nil {
+		return *x.HitGroupName
+	}
+	return ""
+}
+
+func (x *FactDamage) GetType() int32 {
+	if x != nil && x.Type != nil {
+		return *x.Type
+	}
+	return 0
+}
+
+func (x *FactDamage) GetCitadelType() int32 {
+	if x != nil && x.CitadelType != nil {
+		return *x.CitadelType
+	}
+	return 0
+}
+
+func (x *FactDamage) GetPreDamage() float32 {
+	if x != nil && x.PreDamage != nil {
+		return *x.PreDamage
+	}
+	return 0
+}
+
+func (x *FactDamage) GetCritDamage() float32 {
+	if x != nil && x.CritDamage != nil {
+		return *x.CritDamage
+	}
+	return 0
+}
+
+func (x *FactDamage) GetAbsorbed() float32 {
+	if x != nil && x.Absorbed != nil {
+		return *x.Absorbed
+	}
+	return 0
+}
+
 // An entity left the recorder's view.
 type EntityLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2527,7 +3048,7 @@ type EntityLeft struct {
 
 func (x *EntityLeft) Reset() {
 	*x = EntityLeft{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +3060,7 @@ func (x *EntityLeft) String() string {
 func (*EntityLeft) ProtoMessage() {}
 
 func (x *EntityLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[10]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,7 +3073,7 @@ func (x *EntityLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityLeft.ProtoReflect.Descriptor instead.
 func (*EntityLeft) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EntityLeft) GetIndex() uint32 {
@@ -2591,7 +3112,7 @@ type EntityDeleted struct {
 
 func (x *EntityDeleted) Reset() {
 	*x = EntityDeleted{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +3124,7 @@ func (x *EntityDeleted) String() string {
 func (*EntityDeleted) ProtoMessage() {}
 
 func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[11]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +3137,7 @@ func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityDeleted.ProtoReflect.Descriptor instead.
 func (*EntityDeleted) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EntityDeleted) GetIndex() uint32 {
@@ -2659,7 +3180,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +3192,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[12]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +3205,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Tick) GetServerTick() uint32 {
@@ -2904,7 +3425,7 @@ type CombatLog struct {
 
 func (x *CombatLog) Reset() {
 	*x = CombatLog{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3437,7 @@ func (x *CombatLog) String() string {
 func (*CombatLog) ProtoMessage() {}
 
 func (x *CombatLog) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3450,7 @@ func (x *CombatLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombatLog.ProtoReflect.Descriptor instead.
 func (*CombatLog) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CombatLog) GetType() CombatLogType {
@@ -3572,7 +4093,7 @@ type GameEventKey struct {
 
 func (x *GameEventKey) Reset() {
 	*x = GameEventKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3584,7 +4105,7 @@ func (x *GameEventKey) String() string {
 func (*GameEventKey) ProtoMessage() {}
 
 func (x *GameEventKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3597,7 +4118,7 @@ func (x *GameEventKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventKey.ProtoReflect.Descriptor instead.
 func (*GameEventKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GameEventKey) GetName() string {
@@ -3766,7 +4287,7 @@ type GameEvent struct {
 
 func (x *GameEvent) Reset() {
 	*x = GameEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3778,7 +4299,7 @@ func (x *GameEvent) String() string {
 func (*GameEvent) ProtoMessage() {}
 
 func (x *GameEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3791,7 +4312,7 @@ func (x *GameEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEvent.ProtoReflect.Descriptor instead.
 func (*GameEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GameEvent) GetId() int32 {
@@ -3828,7 +4349,7 @@ type GameEventTypeKey struct {
 
 func (x *GameEventTypeKey) Reset() {
 	*x = GameEventTypeKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3840,7 +4361,7 @@ func (x *GameEventTypeKey) String() string {
 func (*GameEventTypeKey) ProtoMessage() {}
 
 func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3853,7 +4374,7 @@ func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventTypeKey.ProtoReflect.Descriptor instead.
 func (*GameEventTypeKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GameEventTypeKey) GetName() string {
@@ -3885,7 +4406,7 @@ type GameEventType struct {
 
 func (x *GameEventType) Reset() {
 	*x = GameEventType{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3897,7 +4418,7 @@ func (x *GameEventType) String() string {
 func (*GameEventType) ProtoMessage() {}
 
 func (x *GameEventType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3910,7 +4431,7 @@ func (x *GameEventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventType.ProtoReflect.Descriptor instead.
 func (*GameEventType) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GameEventType) GetId() int32 {
@@ -3951,7 +4472,7 @@ type StringTable struct {
 
 func (x *StringTable) Reset() {
 	*x = StringTable{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3963,7 +4484,7 @@ func (x *StringTable) String() string {
 func (*StringTable) ProtoMessage() {}
 
 func (x *StringTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3976,7 +4497,7 @@ func (x *StringTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTable.ProtoReflect.Descriptor instead.
 func (*StringTable) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StringTable) GetId() uint32 {
@@ -4026,7 +4547,7 @@ type StringTableEntry struct {
 
 func (x *StringTableEntry) Reset() {
 	*x = StringTableEntry{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4038,7 +4559,7 @@ func (x *StringTableEntry) String() string {
 func (*StringTableEntry) ProtoMessage() {}
 
 func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4051,7 +4572,7 @@ func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTableEntry.ProtoReflect.Descriptor instead.
 func (*StringTableEntry) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StringTableEntry) GetTableId() uint32 {
@@ -4130,7 +4651,7 @@ type Modifier struct {
 
 func (x *Modifier) Reset() {
 	*x = Modifier{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4142,7 +4663,7 @@ func (x *Modifier) String() string {
 func (*Modifier) ProtoMessage() {}
 
 func (x *Modifier) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4155,7 +4676,7 @@ func (x *Modifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Modifier.ProtoReflect.Descriptor instead.
 func (*Modifier) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Modifier) GetState() ModifierState {
@@ -4301,7 +4822,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4313,7 +4834,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4326,7 +4847,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Order) GetEntityIndex() int32 {
@@ -4427,7 +4948,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4439,7 +4960,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4452,7 +4973,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Sound) GetGuid() int32 {
@@ -4524,7 +5045,7 @@ type UserCmd struct {
 
 func (x *UserCmd) Reset() {
 	*x = UserCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4536,7 +5057,7 @@ func (x *UserCmd) String() string {
 func (*UserCmd) ProtoMessage() {}
 
 func (x *UserCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4549,7 +5070,7 @@ func (x *UserCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserCmd.ProtoReflect.Descriptor instead.
 func (*UserCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UserCmd) GetNumber() int32 {
@@ -4656,7 +5177,7 @@ type UserInput struct {
 
 func (x *UserInput) Reset() {
 	*x = UserInput{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4668,7 +5189,7 @@ func (x *UserInput) String() string {
 func (*UserInput) ProtoMessage() {}
 
 func (x *UserInput) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4681,7 +5202,7 @@ func (x *UserInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
 func (*UserInput) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UserInput) GetButtons() uint64 {
@@ -4840,7 +5361,7 @@ type SubtickMove struct {
 
 func (x *SubtickMove) Reset() {
 	*x = SubtickMove{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4852,7 +5373,7 @@ func (x *SubtickMove) String() string {
 func (*SubtickMove) ProtoMessage() {}
 
 func (x *SubtickMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4865,7 +5386,7 @@ func (x *SubtickMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
 func (*SubtickMove) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubtickMove) GetButton() uint64 {
@@ -4942,7 +5463,7 @@ type InputHistory struct {
 
 func (x *InputHistory) Reset() {
 	*x = InputHistory{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4954,7 +5475,7 @@ func (x *InputHistory) String() string {
 func (*InputHistory) ProtoMessage() {}
 
 func (x *InputHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4967,7 +5488,7 @@ func (x *InputHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
 func (*InputHistory) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *InputHistory) GetViewAngles() *Vector {
@@ -5054,7 +5575,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5066,7 +5587,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5079,7 +5600,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Message) GetId() uint32 {
@@ -5169,7 +5690,7 @@ type MessageField struct {
 
 func (x *MessageField) Reset() {
 	*x = MessageField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5181,7 +5702,7 @@ func (x *MessageField) String() string {
 func (*MessageField) ProtoMessage() {}
 
 func (x *MessageField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5194,7 +5715,7 @@ func (x *MessageField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
 func (*MessageField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MessageField) GetNumber() uint32 {
@@ -5278,7 +5799,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5290,7 +5811,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5303,7 +5824,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -5407,7 +5928,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5419,7 +5940,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5432,7 +5953,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -5559,7 +6080,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5571,7 +6092,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5584,7 +6105,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -5739,7 +6260,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5751,7 +6272,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5764,7 +6285,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -5831,7 +6352,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5843,7 +6364,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5856,7 +6377,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -6008,7 +6529,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6020,7 +6541,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6033,7 +6554,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -6297,7 +6818,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6309,7 +6830,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6322,7 +6843,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -6393,7 +6914,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6405,7 +6926,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6418,7 +6939,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -6473,7 +6994,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6485,7 +7006,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6498,7 +7019,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -6628,7 +7149,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6640,7 +7161,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6653,7 +7174,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -6984,7 +7505,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6996,7 +7517,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7009,7 +7530,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -7057,7 +7578,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7069,7 +7590,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7082,7 +7603,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -7207,7 +7728,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7219,7 +7740,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7232,7 +7753,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -7419,7 +7940,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7431,7 +7952,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7444,7 +7965,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -7661,7 +8182,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7673,7 +8194,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7686,7 +8207,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -7854,7 +8375,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7866,7 +8387,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7879,7 +8400,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -8006,7 +8527,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8018,7 +8539,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8031,7 +8552,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -8086,7 +8607,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8098,7 +8619,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8111,7 +8632,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -8175,7 +8696,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8187,7 +8708,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8200,7 +8721,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Match) GetId() uint64 {
@@ -8306,7 +8827,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8318,7 +8839,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8331,7 +8852,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -8406,7 +8927,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8418,7 +8939,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8431,7 +8952,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -8547,7 +9068,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8559,7 +9080,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8572,7 +9093,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -8627,7 +9148,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8639,7 +9160,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8652,7 +9173,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SerializerField) GetName() string {
@@ -8747,7 +9268,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8759,7 +9280,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8772,7 +9293,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Serializer) GetName() string {
@@ -8809,7 +9330,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8821,7 +9342,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8834,7 +9355,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -8860,7 +9381,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8872,7 +9393,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8885,7 +9406,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -8899,7 +9420,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8911,7 +9432,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8924,7 +9445,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -8943,7 +9464,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8955,7 +9476,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8968,7 +9489,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 // A record of the file without an event of its own.
@@ -8997,7 +9518,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9009,7 +9530,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9022,7 +9543,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Command) GetId() uint32 {
@@ -9110,7 +9631,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9122,7 +9643,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9135,7 +9656,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -9223,7 +9744,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9235,7 +9756,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9248,7 +9769,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -9294,7 +9815,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9306,7 +9827,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9319,7 +9840,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -9371,7 +9892,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xc0\x14\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xb8\x15\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -9423,7 +9944,10 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\vplayer_info\x18. \x01(\v2\x1a.replayd.dem.v1.PlayerInfoH\x00R\n" +
 	"playerInfo\x12C\n" +
 	"\rsample_entity\x18/ \x01(\v2\x1c.replayd.dem.v1.SampleEntityH\x00R\fsampleEntity\x12C\n" +
-	"\rsample_player\x180 \x01(\v2\x1c.replayd.dem.v1.SamplePlayerH\x00R\fsamplePlayer\x120\n" +
+	"\rsample_player\x180 \x01(\v2\x1c.replayd.dem.v1.SamplePlayerH\x00R\fsamplePlayer\x127\n" +
+	"\tfact_kill\x181 \x01(\v2\x18.replayd.dem.v1.FactKillH\x00R\bfactKill\x12=\n" +
+	"\vfact_damage\x182 \x01(\v2\x1a.replayd.dem.v1.FactDamageH\x00R\n" +
+	"factDamage\x120\n" +
 	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
 	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
 	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
@@ -9541,7 +10065,88 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06_armorB\a\n" +
 	"\x05_manaB\v\n" +
 	"\t_max_manaB\x0e\n" +
-	"\f_active_item\"V\n" +
+	"\f_active_item\"\xa1\x03\n" +
+	"\x05Actor\x12&\n" +
+	"\tplayer_id\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bplayerId\x88\x01\x01\x12$\n" +
+	"\bsteam_id\x18\x02 \x01(\x04B\x04\xf0\xe1\x18\x00H\x01R\asteamId\x88\x01\x01\x12\x1d\n" +
+	"\x04name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04team\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x03R\x04team\x88\x01\x01\x12&\n" +
+	"\thero_name\x18\x05 \x01(\tB\x04\xf0\xe1\x18\x00H\x04R\bheroName\x88\x01\x01\x12&\n" +
+	"\tunit_name\x18\x06 \x01(\tB\x04\xf0\xe1\x18\x00H\x05R\bunitName\x88\x01\x01\x12\x1f\n" +
+	"\x05index\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x06R\x05index\x88\x01\x01\x12,\n" +
+	"\x05place\x18\b \x01(\v2\x16.replayd.dem.v1.VectorR\x05place\x12\x1a\n" +
+	"\billusion\x18\t \x01(\bR\billusionB\f\n" +
+	"\n" +
+	"_player_idB\v\n" +
+	"\t_steam_idB\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_teamB\f\n" +
+	"\n" +
+	"_hero_nameB\f\n" +
+	"\n" +
+	"_unit_nameB\b\n" +
+	"\x06_index\"\xc4\x05\n" +
+	"\bFactKill\x12-\n" +
+	"\x06killer\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x06killer\x12-\n" +
+	"\x06victim\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06victim\x12/\n" +
+	"\aassists\x18\x03 \x03(\v2\x15.replayd.dem.v1.ActorR\aassists\x12!\n" +
+	"\x06weapon\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x06weapon\x88\x01\x01\x12&\n" +
+	"\thit_group\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\bhitGroup\x88\x01\x01\x12/\n" +
+	"\x0ehit_group_name\x18\x06 \x01(\tB\x04\xf0\xe1\x18\x00H\x02R\fhitGroupName\x88\x01\x01\x12\x1b\n" +
+	"\x06damage\x18\a \x01(\x05H\x03R\x06damage\x88\x01\x01\x12&\n" +
+	"\farmor_damage\x18\b \x01(\x05H\x04R\varmorDamage\x88\x01\x01\x12\x1f\n" +
+	"\bdistance\x18\t \x01(\x02H\x05R\bdistance\x88\x01\x01\x12\"\n" +
+	"\fpenetrations\x18\n" +
+	" \x01(\x05R\fpenetrations\x12\x1a\n" +
+	"\bheadshot\x18\v \x01(\bR\bheadshot\x12\x19\n" +
+	"\bno_scope\x18\f \x01(\bR\anoScope\x12#\n" +
+	"\rthrough_smoke\x18\r \x01(\bR\fthroughSmoke\x12\x14\n" +
+	"\x05blind\x18\x0e \x01(\bR\x05blind\x12\x15\n" +
+	"\x06in_air\x18\x0f \x01(\bR\x05inAir\x12!\n" +
+	"\fflash_assist\x18\x10 \x01(\bR\vflashAssist\x12\"\n" +
+	"\freincarnates\x18\x11 \x01(\bR\freincarnatesB\t\n" +
+	"\a_weaponB\f\n" +
+	"\n" +
+	"_hit_groupB\x11\n" +
+	"\x0f_hit_group_nameB\t\n" +
+	"\a_damageB\x0f\n" +
+	"\r_armor_damageB\v\n" +
+	"\t_distance\"\xdf\x05\n" +
+	"\n" +
+	"FactDamage\x121\n" +
+	"\battacker\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\battacker\x12-\n" +
+	"\x06victim\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06victim\x12!\n" +
+	"\x06weapon\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x06weapon\x88\x01\x01\x12\x16\n" +
+	"\x06damage\x18\x04 \x01(\x05R\x06damage\x12\x1b\n" +
+	"\x06health\x18\x05 \x01(\x05H\x01R\x06health\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"max_health\x18\x06 \x01(\x05H\x02R\tmaxHealth\x88\x01\x01\x12&\n" +
+	"\farmor_damage\x18\a \x01(\x05H\x03R\varmorDamage\x88\x01\x01\x12\x19\n" +
+	"\x05armor\x18\b \x01(\x05H\x04R\x05armor\x88\x01\x01\x12&\n" +
+	"\thit_group\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x05R\bhitGroup\x88\x01\x01\x12/\n" +
+	"\x0ehit_group_name\x18\n" +
+	" \x01(\tB\x04\xf0\xe1\x18\x00H\x06R\fhitGroupName\x88\x01\x01\x12\x1d\n" +
+	"\x04type\x18\v \x01(\x05B\x04\xf0\xe1\x18\x00H\aR\x04type\x88\x01\x01\x12&\n" +
+	"\fcitadel_type\x18\f \x01(\x05H\bR\vcitadelType\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"pre_damage\x18\r \x01(\x02H\tR\tpreDamage\x88\x01\x01\x12$\n" +
+	"\vcrit_damage\x18\x0e \x01(\x02H\n" +
+	"R\n" +
+	"critDamage\x88\x01\x01\x12\x1f\n" +
+	"\babsorbed\x18\x0f \x01(\x02H\vR\babsorbed\x88\x01\x01B\t\n" +
+	"\a_weaponB\t\n" +
+	"\a_healthB\r\n" +
+	"\v_max_healthB\x0f\n" +
+	"\r_armor_damageB\b\n" +
+	"\x06_armorB\f\n" +
+	"\n" +
+	"_hit_groupB\x11\n" +
+	"\x0f_hit_group_nameB\a\n" +
+	"\x05_typeB\x0f\n" +
+	"\r_citadel_typeB\r\n" +
+	"\v_pre_damageB\x0e\n" +
+	"\f_crit_damageB\v\n" +
+	"\t_absorbed\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -10541,7 +11146,7 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(GamePhase)(0),                // 0: replayd.dem.v1.GamePhase
 	(CombatLogType)(0),            // 1: replayd.dem.v1.CombatLogType
@@ -10560,157 +11165,168 @@ var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(*EntityEntered)(nil),         // 14: replayd.dem.v1.EntityEntered
 	(*SampleEntity)(nil),          // 15: replayd.dem.v1.SampleEntity
 	(*SamplePlayer)(nil),          // 16: replayd.dem.v1.SamplePlayer
-	(*EntityLeft)(nil),            // 17: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),         // 18: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),                  // 19: replayd.dem.v1.Tick
-	(*CombatLog)(nil),             // 20: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),          // 21: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),             // 22: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil),      // 23: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),         // 24: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),           // 25: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil),      // 26: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),              // 27: replayd.dem.v1.Modifier
-	(*Order)(nil),                 // 28: replayd.dem.v1.Order
-	(*Sound)(nil),                 // 29: replayd.dem.v1.Sound
-	(*UserCmd)(nil),               // 30: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),             // 31: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),           // 32: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),          // 33: replayd.dem.v1.InputHistory
-	(*Message)(nil),               // 34: replayd.dem.v1.Message
-	(*MessageField)(nil),          // 35: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),             // 36: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),                  // 37: replayd.dem.v1.Chat
-	(*Ping)(nil),                  // 38: replayd.dem.v1.Ping
-	(*MapLine)(nil),               // 39: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),             // 40: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),                // 41: replayd.dem.v1.Damage
-	(*Kill)(nil),                  // 42: replayd.dem.v1.Kill
-	(*KillStreak)(nil),            // 43: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),         // 44: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),                  // 45: replayd.dem.v1.Shot
-	(*Tracer)(nil),                // 46: replayd.dem.v1.Tracer
-	(*Impact)(nil),                // 47: replayd.dem.v1.Impact
-	(*Voice)(nil),                 // 48: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),         // 49: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),          // 50: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),            // 51: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),           // 52: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),             // 53: replayd.dem.v1.DraftPick
-	(*Match)(nil),                 // 54: replayd.dem.v1.Match
-	(*FileInfo)(nil),              // 55: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),            // 56: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),             // 57: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),       // 58: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),            // 59: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),            // 60: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),              // 61: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),              // 62: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),                  // 63: replayd.dem.v1.Stop
-	(*Command)(nil),               // 64: replayd.dem.v1.Command
-	(*Fault)(nil),                 // 65: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),            // 66: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),            // 67: replayd.dem.v1.PlayerInfo
-	(*timestamppb.Timestamp)(nil), // 68: google.protobuf.Timestamp
+	(*Actor)(nil),                 // 17: replayd.dem.v1.Actor
+	(*FactKill)(nil),              // 18: replayd.dem.v1.FactKill
+	(*FactDamage)(nil),            // 19: replayd.dem.v1.FactDamage
+	(*EntityLeft)(nil),            // 20: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 21: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 22: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 23: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 24: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 25: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 26: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 27: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 28: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 29: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 30: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 31: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 32: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 33: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 34: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 35: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 36: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 37: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 38: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 39: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 40: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 41: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 42: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 43: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 44: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 45: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 46: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 47: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 48: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 49: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 50: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 51: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 52: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 53: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 54: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 55: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 56: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 57: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 58: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 59: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 60: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 61: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 62: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 63: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 64: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 65: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 66: replayd.dem.v1.Stop
+	(*Command)(nil),               // 67: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 68: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 69: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 70: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 71: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	8,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	13, // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	12, // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	14, // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	17, // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	18, // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	19, // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	20, // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	22, // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	26, // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	27, // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	28, // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	29, // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	30, // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	34, // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	36, // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	37, // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	38, // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	39, // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	40, // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	51, // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	55, // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	56, // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	57, // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	59, // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	25, // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	24, // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	60, // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	61, // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	62, // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	63, // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	64, // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	65, // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	66, // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	67, // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	15, // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
-	16, // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
-	41, // 37: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	42, // 38: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	43, // 39: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	44, // 40: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	45, // 41: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	47, // 42: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	48, // 43: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	50, // 44: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	9,  // 45: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	10, // 46: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	11, // 47: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 48: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 49: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	11, // 50: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
-	9,  // 51: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
-	9,  // 52: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
-	0,  // 53: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	1,  // 54: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	21, // 55: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	23, // 56: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	2,  // 57: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	9,  // 58: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	3,  // 59: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
-	31, // 60: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
-	9,  // 61: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
-	32, // 62: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
-	33, // 63: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
-	9,  // 64: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
-	9,  // 65: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	35, // 66: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
-	9,  // 67: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	9,  // 68: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 69: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	9,  // 70: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	4,  // 71: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	9,  // 72: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	9,  // 73: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	9,  // 74: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	9,  // 75: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	9,  // 76: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	46, // 77: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	46, // 78: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	9,  // 79: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	9,  // 80: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	9,  // 81: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	5,  // 82: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	68, // 83: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
-	49, // 84: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	52, // 85: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	53, // 86: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	68, // 87: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
-	54, // 88: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	58, // 89: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	35, // 90: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	6,  // 91: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	92, // [92:92] is the sub-list for method output_type
-	92, // [92:92] is the sub-list for method input_type
-	92, // [92:92] is the sub-list for extension type_name
-	92, // [92:92] is the sub-list for extension extendee
-	0,  // [0:92] is the sub-list for field type_name
+	8,   // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	13,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	12,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	14,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	20,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	21,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	22,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	23,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	25,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	29,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	30,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	31,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	32,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	33,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	37,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	39,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	40,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	41,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	42,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	43,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	54,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	58,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	59,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	60,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	62,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	28,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	27,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	63,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	64,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	65,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	66,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	67,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	68,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	69,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	70,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	15,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
+	16,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
+	18,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
+	19,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
+	44,  // 39: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	45,  // 40: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	46,  // 41: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	47,  // 42: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	48,  // 43: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	50,  // 44: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	51,  // 45: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	53,  // 46: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	9,   // 47: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	10,  // 48: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	11,  // 49: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	11,  // 50: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	11,  // 51: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	11,  // 52: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
+	9,   // 53: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
+	9,   // 54: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
+	9,   // 55: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
+	17,  // 56: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
+	17,  // 57: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
+	17,  // 58: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
+	17,  // 59: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
+	17,  // 60: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
+	0,   // 61: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	1,   // 62: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	24,  // 63: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	26,  // 64: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	2,   // 65: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	9,   // 66: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	3,   // 67: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	34,  // 68: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	9,   // 69: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	35,  // 70: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	36,  // 71: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	9,   // 72: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	9,   // 73: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	38,  // 74: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	9,   // 75: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	9,   // 76: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	9,   // 77: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	9,   // 78: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	4,   // 79: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	9,   // 80: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	9,   // 81: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	9,   // 82: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	9,   // 83: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	9,   // 84: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	49,  // 85: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	49,  // 86: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	9,   // 87: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	9,   // 88: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	9,   // 89: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	5,   // 90: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	71,  // 91: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	52,  // 92: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	55,  // 93: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	56,  // 94: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	71,  // 95: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	57,  // 96: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	61,  // 97: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	38,  // 98: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	6,   // 99: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	100, // [100:100] is the sub-list for method output_type
+	100, // [100:100] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -10755,6 +11371,8 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_PlayerInfo)(nil),
 		(*Event_SampleEntity)(nil),
 		(*Event_SamplePlayer)(nil),
+		(*Event_FactKill)(nil),
+		(*Event_FactDamage)(nil),
 		(*Event_Damage)(nil),
 		(*Event_Kill)(nil),
 		(*Event_KillStreak)(nil),
@@ -10776,9 +11394,12 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*FieldValue_Blob)(nil),
 	}
 	file_replayd_dem_v1_events_proto_msgTypes[9].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[10].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[12].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[13].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[14].OneofWrappers = []any{
+	file_replayd_dem_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[16].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
 		(*GameEventKey_Int)(nil),
@@ -10787,10 +11408,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
@@ -10808,26 +11426,29 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[37].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[38].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[50].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[51].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[53].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[54].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[60].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[61].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[63].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   61,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -590,6 +590,38 @@ class SamplePlayer(_Event):
         return self.event.sample_player
 
 
+class FactKill(_Event):
+    """A player's hero or body was killed. A fact: only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_kill"] = "fact_kill"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactKill:
+        return self.event.fact_kill
+
+
+class FactDamage(_Event):
+    """A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_damage"] = "fact_damage"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactDamage:
+        return self.event.fact_damage
+
+
 class Damage(_Event):
     """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -771,6 +803,8 @@ Event: _TypeAlias = _Union[
     PlayerInfo,
     SampleEntity,
     SamplePlayer,
+    FactKill,
+    FactDamage,
     Damage,
     Kill,
     KillStreak,
@@ -820,6 +854,8 @@ Kind: _TypeAlias = _Literal[
     "player_info",
     "sample_entity",
     "sample_player",
+    "fact_kill",
+    "fact_damage",
     "damage",
     "kill",
     "kill_streak",
@@ -873,6 +909,8 @@ FORMAT: _Format[Event, Batch] = _Format(
         "player_info": PlayerInfo,
         "sample_entity": SampleEntity,
         "sample_player": SamplePlayer,
+        "fact_kill": FactKill,
+        "fact_damage": FactDamage,
         "damage": Damage,
         "kill": Kill,
         "kill_streak": KillStreak,

@@ -560,6 +560,8 @@ class Event(google.protobuf.message.Message):
     PLAYER_INFO_FIELD_NUMBER: builtins.int
     SAMPLE_ENTITY_FIELD_NUMBER: builtins.int
     SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
+    FACT_KILL_FIELD_NUMBER: builtins.int
+    FACT_DAMAGE_FIELD_NUMBER: builtins.int
     DAMAGE_FIELD_NUMBER: builtins.int
     KILL_FIELD_NUMBER: builtins.int
     KILL_STREAK_FIELD_NUMBER: builtins.int
@@ -717,6 +719,14 @@ class Event(google.protobuf.message.Message):
         """How a player stands at the end of a tick (Dota 2, Counter-Strike 2, Deadlock). A sample, as sample_entity."""
 
     @property
+    def fact_kill(self) -> Global___FactKill:
+        """A player's hero or body was killed. A fact: only sent to those who name the kind."""
+
+    @property
+    def fact_damage(self) -> Global___FactDamage:
+        """A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill."""
+
+    @property
     def damage(self) -> Global___Damage:
         """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -788,6 +798,8 @@ class Event(google.protobuf.message.Message):
         player_info: Global___PlayerInfo | None = ...,
         sample_entity: Global___SampleEntity | None = ...,
         sample_player: Global___SamplePlayer | None = ...,
+        fact_kill: Global___FactKill | None = ...,
+        fact_damage: Global___FactDamage | None = ...,
         damage: Global___Damage | None = ...,
         kill: Global___Kill | None = ...,
         kill_streak: Global___KillStreak | None = ...,
@@ -797,11 +809,11 @@ class Event(google.protobuf.message.Message):
         voice: Global___Voice | None = ...,
         match_summary: Global___MatchSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1310,6 +1322,344 @@ class SamplePlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team_name) -> _WhichOneofReturnType__team_name | None: ...
 
 Global___SamplePlayer: typing_extensions.TypeAlias = SamplePlayer
+
+@typing.final
+class Actor(google.protobuf.message.Message):
+    """A player's hero or body, or another unit, that did something or had it done."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_ID_FIELD_NUMBER: builtins.int
+    STEAM_ID_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
+    UNIT_NAME_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    PLACE_FIELD_NUMBER: builtins.int
+    ILLUSION_FIELD_NUMBER: builtins.int
+    player_id: builtins.int
+    """The player, as in sample_player. Of a unit that belongs to a player, such as an illusion, its owner. Absent for none."""
+    steam_id: builtins.int
+    """The player's Steam id. Absent for bots."""
+    name: builtins.str
+    """The player's name."""
+    team: builtins.int
+    """The side of the player or the unit: 2 or 3; 4 for Dota's neutral units. Absent when not known."""
+    hero_name: builtins.str
+    """Dota 2, Deadlock: the player's hero, as in sample_player."""
+    unit_name: builtins.str
+    """What it is, if it is not the player's hero or body: in Dota 2 the unit's name, such as "npc_dota_roshan", in other games the class of the
+    entity, such as "CNPC_Trooper".
+    """
+    index: builtins.int
+    """Slot of the entity. Absent when not known."""
+    illusion: builtins.bool
+    """Dota 2: true for an illusion."""
+    @property
+    def place(self) -> Global___Vector:
+        """Where the player's hero or body was, as in sample_player: in Counter-Strike 2 at the end of the tick, in other games before it."""
+
+    def __init__(
+        self,
+        *,
+        player_id: builtins.int | None = ...,
+        steam_id: builtins.int | None = ...,
+        name: builtins.str | None = ...,
+        team: builtins.int | None = ...,
+        hero_name: builtins.str | None = ...,
+        unit_name: builtins.str | None = ...,
+        index: builtins.int | None = ...,
+        place: Global___Vector | None = ...,
+        illusion: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name", "_index", b"_index", "_name", b"_name", "_player_id", b"_player_id", "_steam_id", b"_steam_id", "_team", b"_team", "_unit_name", b"_unit_name", "hero_name", b"hero_name", "index", b"index", "name", b"name", "place", b"place", "player_id", b"player_id", "steam_id", b"steam_id", "team", b"team", "unit_name", b"unit_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name", "_index", b"_index", "_name", b"_name", "_player_id", b"_player_id", "_steam_id", b"_steam_id", "_team", b"_team", "_unit_name", b"_unit_name", "hero_name", b"hero_name", "illusion", b"illusion", "index", b"index", "name", b"name", "place", b"place", "player_id", b"player_id", "steam_id", b"steam_id", "team", b"team", "unit_name", b"unit_name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    _WhichOneofReturnType__index: typing_extensions.TypeAlias = typing.Literal["index"]
+    _WhichOneofArgType__index: typing_extensions.TypeAlias = typing.Literal["_index", b"_index"]
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__player_id: typing_extensions.TypeAlias = typing.Literal["player_id"]
+    _WhichOneofArgType__player_id: typing_extensions.TypeAlias = typing.Literal["_player_id", b"_player_id"]
+    _WhichOneofReturnType__steam_id: typing_extensions.TypeAlias = typing.Literal["steam_id"]
+    _WhichOneofArgType__steam_id: typing_extensions.TypeAlias = typing.Literal["_steam_id", b"_steam_id"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    _WhichOneofReturnType__unit_name: typing_extensions.TypeAlias = typing.Literal["unit_name"]
+    _WhichOneofArgType__unit_name: typing_extensions.TypeAlias = typing.Literal["_unit_name", b"_unit_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__index) -> _WhichOneofReturnType__index | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__player_id) -> _WhichOneofReturnType__player_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__steam_id) -> _WhichOneofReturnType__steam_id | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unit_name) -> _WhichOneofReturnType__unit_name | None: ...
+
+Global___Actor: typing_extensions.TypeAlias = Actor
+
+@typing.final
+class FactKill(google.protobuf.message.Message):
+    """A player's hero or body was killed: by player_death in Counter-Strike 2, by combat_log in Dota 2, by kill in Deadlock.
+
+    Not proven for Dota 2: no recording has been compared, only made ones.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KILLER_FIELD_NUMBER: builtins.int
+    VICTIM_FIELD_NUMBER: builtins.int
+    ASSISTS_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    HIT_GROUP_FIELD_NUMBER: builtins.int
+    HIT_GROUP_NAME_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
+    ARMOR_DAMAGE_FIELD_NUMBER: builtins.int
+    DISTANCE_FIELD_NUMBER: builtins.int
+    PENETRATIONS_FIELD_NUMBER: builtins.int
+    HEADSHOT_FIELD_NUMBER: builtins.int
+    NO_SCOPE_FIELD_NUMBER: builtins.int
+    THROUGH_SMOKE_FIELD_NUMBER: builtins.int
+    BLIND_FIELD_NUMBER: builtins.int
+    IN_AIR_FIELD_NUMBER: builtins.int
+    FLASH_ASSIST_FIELD_NUMBER: builtins.int
+    REINCARNATES_FIELD_NUMBER: builtins.int
+    weapon: builtins.str
+    """With what, as the game names it: in Counter-Strike 2 such as "ak47", in Dota 2 the ability or item, such as "axe_culling_blade". Absent
+    for an attack with none.
+    """
+    hit_group: builtins.int
+    """Counter-Strike 2: the part of the body that was hit: the game's number. Absent in other games."""
+    hit_group_name: builtins.str
+    """Counter-Strike 2: its name, as in fact_damage."""
+    damage: builtins.int
+    """Counter-Strike 2: the health that the last hit took. Absent in other games."""
+    armor_damage: builtins.int
+    """Counter-Strike 2: the armor that the last hit took. Absent in other games."""
+    distance: builtins.float
+    """Counter-Strike 2: the distance, as the game has it. Absent in other games."""
+    penetrations: builtins.int
+    """Counter-Strike 2: how many things the bullet penetrated."""
+    headshot: builtins.bool
+    """Counter-Strike 2: true for a hit of the head."""
+    no_scope: builtins.bool
+    """Counter-Strike 2: true when the killer did not look through the scope of the weapon."""
+    through_smoke: builtins.bool
+    """Counter-Strike 2: true through smoke."""
+    blind: builtins.bool
+    """Counter-Strike 2: true when the killer was blinded."""
+    in_air: builtins.bool
+    """Counter-Strike 2: true when the killer was in the air."""
+    flash_assist: builtins.bool
+    """Counter-Strike 2: true when who assisted did so by a flashbang."""
+    reincarnates: builtins.bool
+    """Dota 2: true when the hero comes back to life at once."""
+    @property
+    def killer(self) -> Global___Actor:
+        """Who killed. Absent for nobody, as for a fall."""
+
+    @property
+    def victim(self) -> Global___Actor:
+        """Who was killed."""
+
+    @property
+    def assists(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Actor]:
+        """Who assisted."""
+
+    def __init__(
+        self,
+        *,
+        killer: Global___Actor | None = ...,
+        victim: Global___Actor | None = ...,
+        assists: collections.abc.Iterable[Global___Actor] | None = ...,
+        weapon: builtins.str | None = ...,
+        hit_group: builtins.int | None = ...,
+        hit_group_name: builtins.str | None = ...,
+        damage: builtins.int | None = ...,
+        armor_damage: builtins.int | None = ...,
+        distance: builtins.float | None = ...,
+        penetrations: builtins.int = ...,
+        headshot: builtins.bool = ...,
+        no_scope: builtins.bool = ...,
+        through_smoke: builtins.bool = ...,
+        blind: builtins.bool = ...,
+        in_air: builtins.bool = ...,
+        flash_assist: builtins.bool = ...,
+        reincarnates: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_armor_damage", b"_armor_damage", "_damage", b"_damage", "_distance", b"_distance", "_hit_group", b"_hit_group", "_hit_group_name", b"_hit_group_name", "_weapon", b"_weapon", "armor_damage", b"armor_damage", "damage", b"damage", "distance", b"distance", "hit_group", b"hit_group", "hit_group_name", b"hit_group_name", "killer", b"killer", "victim", b"victim", "weapon", b"weapon"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_armor_damage", b"_armor_damage", "_damage", b"_damage", "_distance", b"_distance", "_hit_group", b"_hit_group", "_hit_group_name", b"_hit_group_name", "_weapon", b"_weapon", "armor_damage", b"armor_damage", "assists", b"assists", "blind", b"blind", "damage", b"damage", "distance", b"distance", "flash_assist", b"flash_assist", "headshot", b"headshot", "hit_group", b"hit_group", "hit_group_name", b"hit_group_name", "in_air", b"in_air", "killer", b"killer", "no_scope", b"no_scope", "penetrations", b"penetrations", "reincarnates", b"reincarnates", "through_smoke", b"through_smoke", "victim", b"victim", "weapon", b"weapon"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__armor_damage: typing_extensions.TypeAlias = typing.Literal["armor_damage"]
+    _WhichOneofArgType__armor_damage: typing_extensions.TypeAlias = typing.Literal["_armor_damage", b"_armor_damage"]
+    _WhichOneofReturnType__damage: typing_extensions.TypeAlias = typing.Literal["damage"]
+    _WhichOneofArgType__damage: typing_extensions.TypeAlias = typing.Literal["_damage", b"_damage"]
+    _WhichOneofReturnType__distance: typing_extensions.TypeAlias = typing.Literal["distance"]
+    _WhichOneofArgType__distance: typing_extensions.TypeAlias = typing.Literal["_distance", b"_distance"]
+    _WhichOneofReturnType__hit_group: typing_extensions.TypeAlias = typing.Literal["hit_group"]
+    _WhichOneofArgType__hit_group: typing_extensions.TypeAlias = typing.Literal["_hit_group", b"_hit_group"]
+    _WhichOneofReturnType__hit_group_name: typing_extensions.TypeAlias = typing.Literal["hit_group_name"]
+    _WhichOneofArgType__hit_group_name: typing_extensions.TypeAlias = typing.Literal["_hit_group_name", b"_hit_group_name"]
+    _WhichOneofReturnType__weapon: typing_extensions.TypeAlias = typing.Literal["weapon"]
+    _WhichOneofArgType__weapon: typing_extensions.TypeAlias = typing.Literal["_weapon", b"_weapon"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__armor_damage) -> _WhichOneofReturnType__armor_damage | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__damage) -> _WhichOneofReturnType__damage | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__distance) -> _WhichOneofReturnType__distance | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hit_group) -> _WhichOneofReturnType__hit_group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hit_group_name) -> _WhichOneofReturnType__hit_group_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weapon) -> _WhichOneofReturnType__weapon | None: ...
+
+Global___FactKill: typing_extensions.TypeAlias = FactKill
+
+@typing.final
+class FactDamage(google.protobuf.message.Message):
+    """A player, or what belongs to one, hurt something or was hurt: by player_hurt in Counter-Strike 2, by combat_log in Dota 2, by damage in
+    Deadlock. All damage of combat_log and damage is there, also of units to one another.
+
+    Not proven for Dota 2, as fact_kill.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ATTACKER_FIELD_NUMBER: builtins.int
+    VICTIM_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
+    HEALTH_FIELD_NUMBER: builtins.int
+    MAX_HEALTH_FIELD_NUMBER: builtins.int
+    ARMOR_DAMAGE_FIELD_NUMBER: builtins.int
+    ARMOR_FIELD_NUMBER: builtins.int
+    HIT_GROUP_FIELD_NUMBER: builtins.int
+    HIT_GROUP_NAME_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    CITADEL_TYPE_FIELD_NUMBER: builtins.int
+    PRE_DAMAGE_FIELD_NUMBER: builtins.int
+    CRIT_DAMAGE_FIELD_NUMBER: builtins.int
+    ABSORBED_FIELD_NUMBER: builtins.int
+    weapon: builtins.str
+    """With what, as in fact_kill."""
+    damage: builtins.int
+    """How much health was taken, as the game says. In Dota 2 and Deadlock it may exceed what was left."""
+    health: builtins.int
+    """The victim's health afterwards."""
+    max_health: builtins.int
+    """Deadlock: the victim's greatest health."""
+    armor_damage: builtins.int
+    """Counter-Strike 2: the armor that was taken. Absent in other games."""
+    armor: builtins.int
+    """Counter-Strike 2: the victim's armor afterwards. Absent in other games."""
+    hit_group: builtins.int
+    """Counter-Strike 2, Deadlock: the part of the body that was hit: the game's number. Absent for none."""
+    hit_group_name: builtins.str
+    """Counter-Strike 2: its name, such as "head" or "left_leg"."""
+    type: builtins.int
+    """The kind of damage. Dota 2: 1 physical, 2 magical, 4 pure. Deadlock: the game's bits, as in damage. Absent for none."""
+    citadel_type: builtins.int
+    """Deadlock: where the damage is from, as citadel_type in damage. Absent in other games."""
+    pre_damage: builtins.float
+    """Deadlock: the damage before the victim's resistances. Absent when not sent."""
+    crit_damage: builtins.float
+    """Deadlock: how much of the damage is for a critical hit. Absent in other games."""
+    absorbed: builtins.float
+    """Deadlock: how much of the damage was absorbed. Absent in other games."""
+    @property
+    def attacker(self) -> Global___Actor:
+        """Who hurt. Absent for nobody, as for a fall."""
+
+    @property
+    def victim(self) -> Global___Actor:
+        """Who was hurt."""
+
+    def __init__(
+        self,
+        *,
+        attacker: Global___Actor | None = ...,
+        victim: Global___Actor | None = ...,
+        weapon: builtins.str | None = ...,
+        damage: builtins.int = ...,
+        health: builtins.int | None = ...,
+        max_health: builtins.int | None = ...,
+        armor_damage: builtins.int | None = ...,
+        armor: builtins.int | None = ...,
+        hit_group: builtins.int | None = ...,
+        hit_group_name: builtins.str | None = ...,
+        type: builtins.int | None = ...,
+        citadel_type: builtins.int | None = ...,
+        pre_damage: builtins.float | None = ...,
+        crit_damage: builtins.float | None = ...,
+        absorbed: builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_absorbed", b"_absorbed", "_armor", b"_armor", "_armor_damage", b"_armor_damage", "_citadel_type", b"_citadel_type", "_crit_damage", b"_crit_damage", "_health", b"_health", "_hit_group", b"_hit_group", "_hit_group_name", b"_hit_group_name", "_max_health", b"_max_health", "_pre_damage", b"_pre_damage", "_type", b"_type", "_weapon", b"_weapon", "absorbed", b"absorbed", "armor", b"armor", "armor_damage", b"armor_damage", "attacker", b"attacker", "citadel_type", b"citadel_type", "crit_damage", b"crit_damage", "health", b"health", "hit_group", b"hit_group", "hit_group_name", b"hit_group_name", "max_health", b"max_health", "pre_damage", b"pre_damage", "type", b"type", "victim", b"victim", "weapon", b"weapon"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_absorbed", b"_absorbed", "_armor", b"_armor", "_armor_damage", b"_armor_damage", "_citadel_type", b"_citadel_type", "_crit_damage", b"_crit_damage", "_health", b"_health", "_hit_group", b"_hit_group", "_hit_group_name", b"_hit_group_name", "_max_health", b"_max_health", "_pre_damage", b"_pre_damage", "_type", b"_type", "_weapon", b"_weapon", "absorbed", b"absorbed", "armor", b"armor", "armor_damage", b"armor_damage", "attacker", b"attacker", "citadel_type", b"citadel_type", "crit_damage", b"crit_damage", "damage", b"damage", "health", b"health", "hit_group", b"hit_group", "hit_group_name", b"hit_group_name", "max_health", b"max_health", "pre_damage", b"pre_damage", "type", b"type", "victim", b"victim", "weapon", b"weapon"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__absorbed: typing_extensions.TypeAlias = typing.Literal["absorbed"]
+    _WhichOneofArgType__absorbed: typing_extensions.TypeAlias = typing.Literal["_absorbed", b"_absorbed"]
+    _WhichOneofReturnType__armor: typing_extensions.TypeAlias = typing.Literal["armor"]
+    _WhichOneofArgType__armor: typing_extensions.TypeAlias = typing.Literal["_armor", b"_armor"]
+    _WhichOneofReturnType__armor_damage: typing_extensions.TypeAlias = typing.Literal["armor_damage"]
+    _WhichOneofArgType__armor_damage: typing_extensions.TypeAlias = typing.Literal["_armor_damage", b"_armor_damage"]
+    _WhichOneofReturnType__citadel_type: typing_extensions.TypeAlias = typing.Literal["citadel_type"]
+    _WhichOneofArgType__citadel_type: typing_extensions.TypeAlias = typing.Literal["_citadel_type", b"_citadel_type"]
+    _WhichOneofReturnType__crit_damage: typing_extensions.TypeAlias = typing.Literal["crit_damage"]
+    _WhichOneofArgType__crit_damage: typing_extensions.TypeAlias = typing.Literal["_crit_damage", b"_crit_damage"]
+    _WhichOneofReturnType__health: typing_extensions.TypeAlias = typing.Literal["health"]
+    _WhichOneofArgType__health: typing_extensions.TypeAlias = typing.Literal["_health", b"_health"]
+    _WhichOneofReturnType__hit_group: typing_extensions.TypeAlias = typing.Literal["hit_group"]
+    _WhichOneofArgType__hit_group: typing_extensions.TypeAlias = typing.Literal["_hit_group", b"_hit_group"]
+    _WhichOneofReturnType__hit_group_name: typing_extensions.TypeAlias = typing.Literal["hit_group_name"]
+    _WhichOneofArgType__hit_group_name: typing_extensions.TypeAlias = typing.Literal["_hit_group_name", b"_hit_group_name"]
+    _WhichOneofReturnType__max_health: typing_extensions.TypeAlias = typing.Literal["max_health"]
+    _WhichOneofArgType__max_health: typing_extensions.TypeAlias = typing.Literal["_max_health", b"_max_health"]
+    _WhichOneofReturnType__pre_damage: typing_extensions.TypeAlias = typing.Literal["pre_damage"]
+    _WhichOneofArgType__pre_damage: typing_extensions.TypeAlias = typing.Literal["_pre_damage", b"_pre_damage"]
+    _WhichOneofReturnType__type: typing_extensions.TypeAlias = typing.Literal["type"]
+    _WhichOneofArgType__type: typing_extensions.TypeAlias = typing.Literal["_type", b"_type"]
+    _WhichOneofReturnType__weapon: typing_extensions.TypeAlias = typing.Literal["weapon"]
+    _WhichOneofArgType__weapon: typing_extensions.TypeAlias = typing.Literal["_weapon", b"_weapon"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__absorbed) -> _WhichOneofReturnType__absorbed | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__armor) -> _WhichOneofReturnType__armor | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__armor_damage) -> _WhichOneofReturnType__armor_damage | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__citadel_type) -> _WhichOneofReturnType__citadel_type | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__crit_damage) -> _WhichOneofReturnType__crit_damage | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__health) -> _WhichOneofReturnType__health | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hit_group) -> _WhichOneofReturnType__hit_group | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hit_group_name) -> _WhichOneofReturnType__hit_group_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_health) -> _WhichOneofReturnType__max_health | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pre_damage) -> _WhichOneofReturnType__pre_damage | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__type) -> _WhichOneofReturnType__type | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weapon) -> _WhichOneofReturnType__weapon | None: ...
+
+Global___FactDamage: typing_extensions.TypeAlias = FactDamage
 
 @typing.final
 class EntityLeft(google.protobuf.message.Message):

@@ -359,6 +359,22 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "samplePlayer";
   } | {
     /**
+     * A player's hero or body was killed. A fact: only sent to those who name the kind.
+     *
+     * @generated from field: replayd.dem.v1.FactKill fact_kill = 49;
+     */
+    value: FactKill;
+    case: "factKill";
+  } | {
+    /**
+     * A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactDamage fact_damage = 50;
+     */
+    value: FactDamage;
+    case: "factDamage";
+  } | {
+    /**
      * An entity was hurt (Deadlock, Counter-Strike 2).
      *
      * @generated from field: replayd.dem.v1.Damage damage = 21;
@@ -1009,6 +1025,339 @@ export declare type SamplePlayer = Message$1<"replayd.dem.v1.SamplePlayer"> & {
  * Use `create(SamplePlayerSchema)` to create a new message.
  */
 export declare const SamplePlayerSchema: GenMessage<SamplePlayer>;
+
+/**
+ * A player's hero or body, or another unit, that did something or had it done.
+ *
+ * @generated from message replayd.dem.v1.Actor
+ */
+export declare type Actor = Message$1<"replayd.dem.v1.Actor"> & {
+  /**
+   * The player, as in sample_player. Of a unit that belongs to a player, such as an illusion, its owner. Absent for none.
+   *
+   * @generated from field: optional int32 player_id = 1;
+   */
+  playerId?: number | undefined;
+
+  /**
+   * The player's Steam id. Absent for bots.
+   *
+   * @generated from field: optional uint64 steam_id = 2;
+   */
+  steamId?: bigint | undefined;
+
+  /**
+   * The player's name.
+   *
+   * @generated from field: optional string name = 3;
+   */
+  name?: string | undefined;
+
+  /**
+   * The side of the player or the unit: 2 or 3; 4 for Dota's neutral units. Absent when not known.
+   *
+   * @generated from field: optional int32 team = 4;
+   */
+  team?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: the player's hero, as in sample_player.
+   *
+   * @generated from field: optional string hero_name = 5;
+   */
+  heroName?: string | undefined;
+
+  /**
+   * What it is, if it is not the player's hero or body: in Dota 2 the unit's name, such as "npc_dota_roshan", in other games the class of the
+   * entity, such as "CNPC_Trooper".
+   *
+   * @generated from field: optional string unit_name = 6;
+   */
+  unitName?: string | undefined;
+
+  /**
+   * Slot of the entity. Absent when not known.
+   *
+   * @generated from field: optional int32 index = 7;
+   */
+  index?: number | undefined;
+
+  /**
+   * Where the player's hero or body was, as in sample_player: in Counter-Strike 2 at the end of the tick, in other games before it.
+   *
+   * @generated from field: replayd.dem.v1.Vector place = 8;
+   */
+  place?: Vector | undefined;
+
+  /**
+   * Dota 2: true for an illusion.
+   *
+   * @generated from field: bool illusion = 9;
+   */
+  illusion: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.Actor.
+ * Use `create(ActorSchema)` to create a new message.
+ */
+export declare const ActorSchema: GenMessage<Actor>;
+
+/**
+ * A player's hero or body was killed: by player_death in Counter-Strike 2, by combat_log in Dota 2, by kill in Deadlock.
+ *
+ * Not proven for Dota 2: no recording has been compared, only made ones.
+ *
+ * @generated from message replayd.dem.v1.FactKill
+ */
+export declare type FactKill = Message$1<"replayd.dem.v1.FactKill"> & {
+  /**
+   * Who killed. Absent for nobody, as for a fall.
+   *
+   * @generated from field: replayd.dem.v1.Actor killer = 1;
+   */
+  killer?: Actor | undefined;
+
+  /**
+   * Who was killed.
+   *
+   * @generated from field: replayd.dem.v1.Actor victim = 2;
+   */
+  victim?: Actor | undefined;
+
+  /**
+   * Who assisted.
+   *
+   * @generated from field: repeated replayd.dem.v1.Actor assists = 3;
+   */
+  assists: Actor[];
+
+  /**
+   * With what, as the game names it: in Counter-Strike 2 such as "ak47", in Dota 2 the ability or item, such as "axe_culling_blade". Absent
+   * for an attack with none.
+   *
+   * @generated from field: optional string weapon = 4;
+   */
+  weapon?: string | undefined;
+
+  /**
+   * Counter-Strike 2: the part of the body that was hit: the game's number. Absent in other games.
+   *
+   * @generated from field: optional int32 hit_group = 5;
+   */
+  hitGroup?: number | undefined;
+
+  /**
+   * Counter-Strike 2: its name, as in fact_damage.
+   *
+   * @generated from field: optional string hit_group_name = 6;
+   */
+  hitGroupName?: string | undefined;
+
+  /**
+   * Counter-Strike 2: the health that the last hit took. Absent in other games.
+   *
+   * @generated from field: optional int32 damage = 7;
+   */
+  damage?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the armor that the last hit took. Absent in other games.
+   *
+   * @generated from field: optional int32 armor_damage = 8;
+   */
+  armorDamage?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the distance, as the game has it. Absent in other games.
+   *
+   * @generated from field: optional float distance = 9;
+   */
+  distance?: number | undefined;
+
+  /**
+   * Counter-Strike 2: how many things the bullet penetrated.
+   *
+   * @generated from field: int32 penetrations = 10;
+   */
+  penetrations: number;
+
+  /**
+   * Counter-Strike 2: true for a hit of the head.
+   *
+   * @generated from field: bool headshot = 11;
+   */
+  headshot: boolean;
+
+  /**
+   * Counter-Strike 2: true when the killer did not look through the scope of the weapon.
+   *
+   * @generated from field: bool no_scope = 12;
+   */
+  noScope: boolean;
+
+  /**
+   * Counter-Strike 2: true through smoke.
+   *
+   * @generated from field: bool through_smoke = 13;
+   */
+  throughSmoke: boolean;
+
+  /**
+   * Counter-Strike 2: true when the killer was blinded.
+   *
+   * @generated from field: bool blind = 14;
+   */
+  blind: boolean;
+
+  /**
+   * Counter-Strike 2: true when the killer was in the air.
+   *
+   * @generated from field: bool in_air = 15;
+   */
+  inAir: boolean;
+
+  /**
+   * Counter-Strike 2: true when who assisted did so by a flashbang.
+   *
+   * @generated from field: bool flash_assist = 16;
+   */
+  flashAssist: boolean;
+
+  /**
+   * Dota 2: true when the hero comes back to life at once.
+   *
+   * @generated from field: bool reincarnates = 17;
+   */
+  reincarnates: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactKill.
+ * Use `create(FactKillSchema)` to create a new message.
+ */
+export declare const FactKillSchema: GenMessage<FactKill>;
+
+/**
+ * A player, or what belongs to one, hurt something or was hurt: by player_hurt in Counter-Strike 2, by combat_log in Dota 2, by damage in
+ * Deadlock. All damage of combat_log and damage is there, also of units to one another.
+ *
+ * Not proven for Dota 2, as fact_kill.
+ *
+ * @generated from message replayd.dem.v1.FactDamage
+ */
+export declare type FactDamage = Message$1<"replayd.dem.v1.FactDamage"> & {
+  /**
+   * Who hurt. Absent for nobody, as for a fall.
+   *
+   * @generated from field: replayd.dem.v1.Actor attacker = 1;
+   */
+  attacker?: Actor | undefined;
+
+  /**
+   * Who was hurt.
+   *
+   * @generated from field: replayd.dem.v1.Actor victim = 2;
+   */
+  victim?: Actor | undefined;
+
+  /**
+   * With what, as in fact_kill.
+   *
+   * @generated from field: optional string weapon = 3;
+   */
+  weapon?: string | undefined;
+
+  /**
+   * How much health was taken, as the game says. In Dota 2 and Deadlock it may exceed what was left.
+   *
+   * @generated from field: int32 damage = 4;
+   */
+  damage: number;
+
+  /**
+   * The victim's health afterwards.
+   *
+   * @generated from field: optional int32 health = 5;
+   */
+  health?: number | undefined;
+
+  /**
+   * Deadlock: the victim's greatest health.
+   *
+   * @generated from field: optional int32 max_health = 6;
+   */
+  maxHealth?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the armor that was taken. Absent in other games.
+   *
+   * @generated from field: optional int32 armor_damage = 7;
+   */
+  armorDamage?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the victim's armor afterwards. Absent in other games.
+   *
+   * @generated from field: optional int32 armor = 8;
+   */
+  armor?: number | undefined;
+
+  /**
+   * Counter-Strike 2, Deadlock: the part of the body that was hit: the game's number. Absent for none.
+   *
+   * @generated from field: optional int32 hit_group = 9;
+   */
+  hitGroup?: number | undefined;
+
+  /**
+   * Counter-Strike 2: its name, such as "head" or "left_leg".
+   *
+   * @generated from field: optional string hit_group_name = 10;
+   */
+  hitGroupName?: string | undefined;
+
+  /**
+   * The kind of damage. Dota 2: 1 physical, 2 magical, 4 pure. Deadlock: the game's bits, as in damage. Absent for none.
+   *
+   * @generated from field: optional int32 type = 11;
+   */
+  type?: number | undefined;
+
+  /**
+   * Deadlock: where the damage is from, as citadel_type in damage. Absent in other games.
+   *
+   * @generated from field: optional int32 citadel_type = 12;
+   */
+  citadelType?: number | undefined;
+
+  /**
+   * Deadlock: the damage before the victim's resistances. Absent when not sent.
+   *
+   * @generated from field: optional float pre_damage = 13;
+   */
+  preDamage?: number | undefined;
+
+  /**
+   * Deadlock: how much of the damage is for a critical hit. Absent in other games.
+   *
+   * @generated from field: optional float crit_damage = 14;
+   */
+  critDamage?: number | undefined;
+
+  /**
+   * Deadlock: how much of the damage was absorbed. Absent in other games.
+   *
+   * @generated from field: optional float absorbed = 15;
+   */
+  absorbed?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactDamage.
+ * Use `create(FactDamageSchema)` to create a new message.
+ */
+export declare const FactDamageSchema: GenMessage<FactDamage>;
 
 /**
  * An entity left the recorder's view.

@@ -1,0 +1,388 @@
+package dem
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem/internal/facts"
+)
+
+// FactsVersion is the version of the facts: it changes whenever a demo has other facts than before.
+const FactsVersion = 1
+
+// factSources holds the kinds of events from which facts of a kind are concluded, in any game.
+var factSources = map[Kind]kindSet{
+	KindFactKill:   setOf(KindGameEvent, KindCombatLog, KindKill),
+	KindFactDamage: setOf(KindGameEvent, KindCombatLog, KindDamage),
+}
+
+// factKinds are the kinds of facts.
+var factKinds = func() (s kindSet) {
+	for k := range factSources {
+		s.add(k)
+	}
+	return s
+}()
+
+// conclusions concludes facts from events, whether these are delivered or not. The position of a fact is behind that of its event.
+type conclusions struct {
+	sources kindSet // the kinds of events from which the wanted facts are concluded
+	ready   []conclusion
+	next    int    // the index in ready of the next fact
+	count   int64  // the facts of the event, wanted or not
+	texts   []byte // names of classes in ready
+}
+
+// conclusion is a fact that has not been delivered yet. kind says which of its values is valid.
+type conclusion struct {
+	kind   Kind
+	index  int64 // of the event within the record
+	kill   FactKill
+	damage FactDamage
+}
+
+func newConclusions(wanted *kindSet) (c conclusions) {
+	for k, from := range factSources {
+		if wanted.has(k) {
+			c.sources.join(&from)
+		}
+	}
+	return c
+}
+
+// pending reports whether there is a fact that was not delivered yet.
+func (c *conclusions) pending() bool { return c.next < len(c.ready) }
+
+// add adds the next fact of the event in the present element. It returns nil if the fact is not wanted.
+func (d *Decoder) add(kind Kind) *conclusion {
+	c := &d.facts
+	c.count++
+	index := d.out.place.index(slotEvent) + c.count
+	if !d.out.has(kind) || c.count >= decoders.Room || d.out.quiet && d.out.before(index) {
+		return nil
+	}
+	c.ready = slices.Grow(c.ready, 1)[:len(c.ready)+1]
+	fact := &c.ready[len(c.ready)-1]
+	fact.kind, fact.index = kind, index
+	return fact
+}
+
+// nextFact delivers the next fact.
+func (d *Decoder) nextFact(ev *Event) {
+	from := &d.facts.ready[d.facts.next]
+	d.facts.next++
+	ev.Kind, d.out.at = from.kind, from.index
+	switch from.kind {
+	case KindFactKill:
+		ev.FactKill = from.kill
+	case KindFactDamage:
+		ev.FactDamage = from.damage
+	default: // no fact
+	}
+}
+
+// conclude concludes the facts that an event completes.
+func (d *Decoder) conclude(ev *Event, kind Kind) {
+	c := &d.facts
+	if !c.sources.has(kind) {
+		return
+	}
+	c.ready, c.next, c.count, c.texts = c.ready[:0], 0, 0, c.texts[:0]
+	d.players.setGame(d.match.game)
+	switch {
+	case kind == KindCombatLog:
+		d.concludeCombat(&ev.CombatLog)
+	case kind == KindGameEvent && d.match.game == gameCS2:
+		d.concludeGameEvent(&ev.GameEvent)
+	case kind == KindKill && d.match.game == gameDeadlock:
+		d.concludeKill(&ev.Kill)
+	case kind == KindDamage && d.match.game == gameDeadlock:
+		d.concludeDamage(&ev.Damage)
+	}
+}
+
+// noHitGroup is no part of the body.
+const noHitGroup = -1
+
+// noActor is nobody.
+var noActor = Actor{PlayerId: -1, Index: -1}
+
+// actor fills a with a player, and the player's hero or body. It reports whether there is such a player.
+func (d *Decoder) actor(a *Actor, player int) bool {
+	*a = noActor
+	if a.PlayerId = int32(player); uint(player) >= MaxPlayers || !d.meet(player) {
+		return false
+	}
+	a.Team, _ = d.number(playerTeam)
+	a.Index = d.seat(a.Team)
+	a.Name, a.SteamId, a.HeroName = d.name(), d.steamID(), d.heroName()
+	a.Place, a.HasPlace = d.bodyPlace()
+	return true
+}
+
+// entityActor fills a with an entity. It reports whether there is one in the slot.
+func (d *Decoder) entityActor(a *Actor, slot int32) bool {
+	*a = noActor
+	if slot <= 0 || slot >= MaxEntities {
+		return false
+	}
+	ent := d.world.store.Slots[slot]
+	if ent == nil {
+		a.Index = slot
+		return true
+	}
+	p := &d.players
+	p.of[holderBody] = ent
+	if _, controller := d.referred(bodyController, 0); controller > 0 && d.actor(a, controller-1) && a.Index == slot {
+		return true
+	}
+	*a = noActor
+	a.Index = slot
+	start := len(d.facts.texts)
+	d.facts.texts = append(d.facts.texts, d.Name(ent.Class.Name)...)
+	a.UnitName = d.facts.texts[start:len(d.facts.texts):len(d.facts.texts)]
+	return true
+}
+
+// concludeKill concludes the fact of a kill in Deadlock.
+func (d *Decoder) concludeKill(e *Kill) {
+	fact := d.add(KindFactKill)
+	if fact == nil {
+		return
+	}
+	k := &fact.kill
+	*k = FactKill{Assists: k.Assists[:0], HitGroup: noHitGroup}
+	scorer := e.ScorerIndex
+	if scorer < 0 {
+		scorer = e.AttackerIndex
+	}
+	k.HasKiller = d.entityActor(&k.Killer, scorer)
+	k.HasVictim = d.entityActor(&k.Victim, e.VictimIndex)
+	for _, index := range e.AssisterIndexes {
+		var a Actor
+		if d.entityActor(&a, index) {
+			k.Assists = append(k.Assists, a)
+		}
+	}
+}
+
+// concludeDamage concludes the fact of a damage in Deadlock.
+func (d *Decoder) concludeDamage(e *Damage) {
+	fact := d.add(KindFactDamage)
+	if fact == nil {
+		return
+	}
+	f := &fact.damage
+	*f = FactDamage{
+		Damage: e.Damage, Health: e.VictimHealth, HasHealth: true, MaxHealth: e.VictimHealthMax, HasMaxHealth: true,
+		HitGroup: e.HitGroup, Type: e.Type, CitadelType: e.CitadelType, HasCitadelType: true, CritDamage: e.CritDamage, HasCritDamage: true,
+		Absorbed: e.Absorbed, HasAbsorbed: true,
+	}
+	if f.PreDamage, f.HasPreDamage = e.PreDamage, e.PreDamage != 0; e.HasPreDamageWhole {
+		f.PreDamage, f.HasPreDamage = float32(e.PreDamageWhole), true
+	}
+	if e.HasAbsorbedWhole {
+		f.Absorbed = float32(e.AbsorbedWhole)
+	}
+	f.HasAttacker = d.entityActor(&f.Attacker, e.AttackerIndex)
+	f.HasVictim = d.entityActor(&f.Victim, e.VictimIndex)
+	if slot := e.AbilityIndex; slot > 0 && slot < MaxEntities {
+		f.Weapon = d.itemIn(slot)
+	}
+}
+
+// itemIn returns the name of the item or the ability in a slot, or nil.
+func (d *Decoder) itemIn(slot int32) []byte {
+	item := d.world.store.Slots[slot]
+	if item == nil || !item.Decoded {
+		return nil
+	}
+	d.players.of[holderItem] = item
+	return d.named(itemName)
+}
+
+// concludeGameEvent concludes the facts of a game event of Counter-Strike 2.
+func (d *Decoder) concludeGameEvent(e *GameEvent) {
+	switch string(e.Name) {
+	case "player_death":
+		if fact := d.add(KindFactKill); fact != nil {
+			d.fillKill(&fact.kill, e.Keys)
+		}
+	case "player_hurt":
+		if fact := d.add(KindFactDamage); fact != nil {
+			d.fillDamage(&fact.damage, e.Keys)
+		}
+	}
+}
+
+// keyActor fills a with the player in a key of a game event. It reports whether the key names one.
+func (d *Decoder) keyActor(a *Actor, k *GameEventKey) bool {
+	if k.ValueCase != GameEventKeyValuePlayer || k.Player < 0 {
+		return false
+	}
+	d.actor(a, int(k.Player))
+	return true
+}
+
+func (d *Decoder) fillKill(f *FactKill, keys []GameEventKey) {
+	*f = FactKill{Assists: f.Assists[:0], HitGroup: noHitGroup}
+	for i := range keys {
+		k := &keys[i]
+		number := int32(k.Int)
+		switch string(k.Name) {
+		case "attacker":
+			f.HasKiller = d.keyActor(&f.Killer, k)
+		case "userid":
+			f.HasVictim = d.keyActor(&f.Victim, k)
+		case "assister":
+			var a Actor
+			if d.keyActor(&a, k) {
+				f.Assists = append(f.Assists, a)
+			}
+		case "weapon":
+			f.Weapon = k.Text
+		case "hitgroup":
+			f.HitGroup, f.HitGroupName = number, facts.HitGroups.Name(k.Int)
+		case "dmg_health":
+			f.Damage, f.HasDamage = number, true
+		case "dmg_armor":
+			f.ArmorDamage, f.HasArmorDamage = number, true
+		case "distance":
+			f.Distance, f.HasDistance = k.Float, true
+		case "penetrated":
+			f.Penetrations = number
+		case "headshot":
+			f.Headshot = k.Bool
+		case "noscope":
+			f.NoScope = k.Bool
+		case "thrusmoke":
+			f.ThroughSmoke = k.Bool
+		case "attackerblind":
+			f.Blind = k.Bool
+		case "attackerinair":
+			f.InAir = k.Bool
+		case "assistedflash":
+			f.FlashAssist = k.Bool
+		}
+	}
+}
+
+func (d *Decoder) fillDamage(f *FactDamage, keys []GameEventKey) {
+	*f = FactDamage{HitGroup: noHitGroup}
+	for i := range keys {
+		k := &keys[i]
+		number := int32(k.Int)
+		switch string(k.Name) {
+		case "attacker":
+			f.HasAttacker = d.keyActor(&f.Attacker, k)
+		case "userid":
+			f.HasVictim = d.keyActor(&f.Victim, k)
+		case "weapon":
+			f.Weapon = k.Text
+		case "dmg_health":
+			f.Damage = number
+		case "health":
+			f.Health, f.HasHealth = number, true
+		case "dmg_armor":
+			f.ArmorDamage, f.HasArmorDamage = number, true
+		case "armor":
+			f.Armor, f.HasArmor = number, true
+		case "hitgroup":
+			f.HitGroup, f.HitGroupName = number, facts.HitGroups.Name(k.Int)
+		}
+	}
+}
+
+// heroPrefix begins the names of Dota's heroes.
+const heroPrefix = "npc_dota_hero_"
+
+// logged is somebody in the combat log.
+type logged struct {
+	name, owner    []byte
+	hero, illusion bool
+	team           uint32
+}
+
+// loggedActor fills a with somebody in the combat log. It reports whether there is somebody.
+func (d *Decoder) loggedActor(a *Actor, l logged) bool {
+	*a = noActor
+	if len(l.name) == 0 || string(l.name) == "dota_unknown" {
+		return false
+	}
+	player := -1
+	own := l.hero && !l.illusion
+	switch {
+	case own:
+		player = d.playerOf(l.name)
+	case strings.HasPrefix(string(l.owner), heroPrefix):
+		player = d.playerOf(l.owner)
+	}
+	if player >= 0 {
+		d.actor(a, player)
+	}
+	if !own {
+		a.HeroName, a.Index, a.Place, a.HasPlace = nil, -1, Vector{}, false
+		a.UnitName, a.Illusion = l.name, l.illusion
+	} else {
+		a.HeroName = l.name
+	}
+	if l.team != 0 {
+		a.Team = int32(l.team)
+	}
+	return true
+}
+
+// playerOf returns the number of the player with a hero of Dota 2, or -1.
+func (d *Decoder) playerOf(hero []byte) int {
+	for i := range MaxPlayers {
+		if d.meet(i) && bytes.Equal(d.named(playerHero), hero) {
+			return i
+		}
+	}
+	return -1
+}
+
+// concludeCombat concludes the facts of an entry of the combat log.
+func (d *Decoder) concludeCombat(e *CombatLog) {
+	victim := logged{e.TargetName, e.TargetSourceName, e.IsTargetHero, e.IsTargetIllusion, e.TargetTeam}
+	attacker := logged{e.AttackerName, e.DamageSourceName, e.IsAttackerHero, e.IsAttackerIllusion, e.AttackerTeam}
+	switch e.Type {
+	case CombatLogTypeDeath:
+		if !e.IsTargetHero || e.IsTargetIllusion {
+			return
+		}
+		if fact := d.add(KindFactKill); fact != nil {
+			k := &fact.kill
+			*k = FactKill{Assists: k.Assists[:0], Weapon: weaponOf(e.InflictorName), Reincarnates: e.WillReincarnate, HitGroup: noHitGroup}
+			k.HasKiller = d.loggedActor(&k.Killer, attacker)
+			k.HasVictim = d.loggedActor(&k.Victim, victim)
+			for _, player := range e.AssistPlayers {
+				var a Actor
+				if player >= 0 {
+					d.actor(&a, int(player))
+					k.Assists = append(k.Assists, a)
+				}
+			}
+		}
+	case CombatLogTypeDamage:
+		if fact := d.add(KindFactDamage); fact != nil {
+			f := &fact.damage
+			*f = FactDamage{
+				Weapon: weaponOf(e.InflictorName), Damage: int32(min(e.Value, 1<<31-1)), Health: e.Health, HasHealth: true, Type: int32(e.DamageType), HitGroup: noHitGroup,
+			}
+			f.HasAttacker = d.loggedActor(&f.Attacker, attacker)
+			f.HasVictim = d.loggedActor(&f.Victim, victim)
+		}
+	default: // no fact
+	}
+}
+
+// weaponOf returns the name of an inflictor, or nil if it is none.
+func weaponOf(inflictor []byte) []byte {
+	if string(inflictor) == "dota_unknown" {
+		return nil
+	}
+	return inflictor
+}
