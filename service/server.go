@@ -24,6 +24,7 @@ import (
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/latest"
 	"github.com/replayd/replayd/service/opened"
 	"github.com/replayd/replayd/service/playcast"
 	"github.com/replayd/replayd/service/stream"
@@ -105,6 +106,7 @@ type Server struct {
 	maps        *maps
 	temporary   *temporary.Store
 	tables      *tables.Store
+	boards      *latest.Boards
 
 	sentBytes, sentResponses, unknown prometheus.Counter
 	guessed                           *prometheus.CounterVec
@@ -172,6 +174,9 @@ func NewServer(c Config) (*Server, error) {
 			return c.Catalog.Writer(ctx, e.Name, e.ID)
 		}},
 	})
+	s.boards = latest.NewBoards(latest.Config{
+		Open: s.openBoard, Turn: s.turnOfBoards, Explain: s.explain, Resolves: resolves, Panicked: s.panicked,
+	})
 	return s, nil
 }
 
@@ -179,6 +184,7 @@ func NewServer(c Config) (*Server, error) {
 func (s *Server) Close() error {
 	s.temporary.Close()
 	s.tables.Close()
+	s.boards.Close()
 	s.opened.Close()
 	s.maps.close()
 	return s.index.Close()

@@ -44,11 +44,9 @@ func (s *Server) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRe
 	c := subscription.Config{
 		Index: s.index, Token: req.GetToken(), Options: req.GetOptions(), Drain: s.drain,
 		Stream: s.Stream, Resolves: resolves,
-		Reserve: func(n int) error { return admission.Of(ctx).Memory(int64(n) * streamCost) },
-		Explain: func(err error, replay string) *replaydv1.SubscriptionFailure { return s.explain(ctx, err, replay) },
-		Panicked: func(p any, replay string) error {
-			return internal(incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), replay))
-		},
+		Reserve:  func(n int) error { return admission.Of(ctx).Memory(int64(n) * streamCost) },
+		Explain:  func(err error, replay string) *replaydv1.SubscriptionFailure { return s.explain(ctx, err, replay) },
+		Panicked: func(p any, replay string) error { return s.panicked(ctx, p, replay) },
 	}
 	if c.Options == nil {
 		c.Options = &replaydv1.StreamEventsRequest{}
@@ -79,6 +77,11 @@ func (s *Server) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRe
 	sum := sha256.Sum256(tagged)
 	c.Tag = subscription.Tag(sum[:len(c.Tag)])
 	return subscription.Run(ctx, c, send)
+}
+
+// panicked logs a panic of a decoder in the goroutine that calls it, and returns the error for clients.
+func (s *Server) panicked(ctx context.Context, p any, replay string) error {
+	return internal(incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), replay))
 }
 
 // selected returns the query for the replays of a subscription.

@@ -2,16 +2,11 @@ package replayd
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
-	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/proto/protoscan"
-	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -37,78 +32,23 @@ func (c *Client) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRe
 	return func(yield func(Subscribed, error) bool) {
 		own := &replaydv1.SubscribeEventsRequest{}
 		proto.Merge(own, req)
-		retry, failures, failing := c.retry.withDefaults(), 0, time.Time{}
-		for {
-			left, err := c.subscribe(ctx, own, func(s Subscribed) bool {
-				failures = 0
-				if !yield(s, nil) {
-					return false
-				}
-				own.Token = s.Token
-				return true
-			})
-			if left {
-				return
-			}
-			if failures == 0 {
-				failing = time.Now()
-			}
-			c.conn.current().ResetConnectBackoff()
-			if ctx.Err() != nil || retry.Never || !Transient(err) || retry.GiveUpAfter > 0 && time.Since(failing) > retry.GiveUpAfter {
-				yield(Subscribed{}, err)
-				return
-			}
-			timer := time.NewTimer(retry.delay(failures, err.after))
-			failures++
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				yield(Subscribed{}, broken(ctx, ctx.Err()))
-				return
-			}
-		}
-	}
-}
-
-// subscribe makes one call. left reports whether each has returned false.
-func (c *Client) subscribe(
-	ctx context.Context, req *replaydv1.SubscribeEventsRequest, each func(Subscribed) bool,
-) (left bool, failed *Error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	conn := c.conn.current()
-	call, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true},
-		replaydv1.ReplayService_SubscribeEvents_FullMethodName, grpc.ForceCodecV2(rawcodec.New()))
-	if err == nil {
-		if err = call.SendMsg(req); err == nil || errors.Is(err, io.EOF) {
-			err = call.CloseSend()
-		}
-	}
-	if err != nil {
-		return false, broken(ctx, err)
-	}
-	dog := newWatchdog(silence(req.GetOptions().GetHeartbeatInterval()), cancel)
-	defer dog.stop()
-	replays := map[uint32]*replaydv1.Replay{}
-	for {
-		var raw rawcodec.Message
-		dog.start()
-		err := call.RecvMsg(&raw)
-		dog.stop()
-		if err != nil {
-			e := broken(ctx, err)
-			if e.silent {
-				c.conn.replace(conn)
-			}
-			return false, e
-		}
-		s, err := parseSubscribed(raw.Bytes, replays)
-		if err != nil {
-			return false, explain(err)
-		}
-		if !each(s) {
-			return true, nil
+		left, err := c.again(ctx, func(received func()) (bool, *Error) {
+			replays := map[uint32]*replaydv1.Replay{}
+			return c.receive(ctx, replaydv1.ReplayService_SubscribeEvents_FullMethodName, own,
+				silence(own.GetOptions().GetHeartbeatInterval()), func(wire []byte) (bool, error) {
+					s, err := parseSubscribed(wire, replays)
+					if err != nil {
+						return false, err
+					}
+					if received(); !yield(s, nil) {
+						return false, nil
+					}
+					own.Token = s.Token
+					return true, nil
+				})
+		})
+		if !left {
+			yield(Subscribed{}, err)
 		}
 	}
 }

@@ -250,6 +250,15 @@ type Presenter interface {
 	Present(b *Batch) error
 }
 
+// Standing is a Reader of a format with samples, opened with a filter that selects some.
+type Standing interface {
+	// Sampled returns the last tick whose samples were delivered, and false before the first one. It may have had no samples.
+	Sampled() (tick int32, ok bool)
+	// Stand appends to b what the samples of the tick at Position are, if the tick ends there. It is called after Seek, or after Fill
+	// has returned an error, and delivers nothing: the samples come again when the tick is complete.
+	Stand(b *Batch)
+}
+
 // Holder is a Reader whose memory depends on the contents of the replay, so that a hostile file can make it large.
 type Holder interface {
 	// Held returns how much memory the Reader holds now, in bytes. It is cheap, and is called between the other methods.

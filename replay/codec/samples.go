@@ -24,6 +24,7 @@ type Samples struct {
 	tick  int32             // the tick of the next sample
 	place int               // the place of the next sample
 	more  bool              // there is a next sample
+	any   bool              // to is known
 }
 
 // SampleGap is the largest number of ticks after the replay's previous tick that have samples, because a few bytes can skip all
@@ -77,7 +78,7 @@ func (s *Samples) End(at decoders.Position, from, ends, since int32) {
 	if s.filter == nil || from >= ends || at.Index != 0 {
 		return
 	}
-	s.at, s.ends, s.to = at, ends, int32(min(int64(ends)-1, int64(from)+SampleGap))
+	s.at, s.ends, s.to, s.any = at, ends, int32(min(int64(ends)-1, int64(from)+SampleGap)), true
 	if s.begin(max(from, since)); at.Offset != s.floor.Offset || !s.more {
 		return
 	}
@@ -105,6 +106,9 @@ func (s *Samples) begin(from int32) {
 		}
 	}
 }
+
+// Sampled returns the last tick of the last call of End, and false if there was none. Its samples were delivered when none is pending.
+func (s *Samples) Sampled() (tick int32, ok bool) { return s.to, s.any }
 
 // Pending reports whether there may be another sample before the event of the last call of End.
 func (s *Samples) Pending() bool { return s.more }

@@ -252,6 +252,21 @@ func (s *Sequential[E]) Take() (at decoders.Position, ev *E, err error) {
 	return at, &s.Event, nil
 }
 
+// Sampled implements Standing.
+func (s *Sequential[E]) Sampled() (tick int32, ok bool) { return s.samples.Sampled() }
+
+// Stand implements Standing. After Seek has held an event, that event is not part of what stands.
+func (s *Sequential[E]) Stand(b *Batch) {
+	if s.decoder == nil || s.Sample == nil || !s.samples.Wanted() {
+		return
+	}
+	for place := range s.Places() {
+		if s.Sample(s.Tick(), place, &s.sample) {
+			s.Give(b, s.Position(), &s.sample)
+		}
+	}
+}
+
 // pass tells of an event that is taken, behind the samples before it.
 func (s *Sequential[E]) pass() {
 	if s.Passed != nil && s.samples.Wanted() {

@@ -25,6 +25,7 @@ var methods = map[string]Power{
 	"/replayd.v1.ReplayService/StreamEvents":    Read,
 	"/replayd.v1.ReplayService/WatchReplays":    Read,
 	"/replayd.v1.ReplayService/SubscribeEvents": Read,
+	"/replayd.v1.ReplayService/WatchState":      Read,
 	"/replayd.v1.ReplayService/DecodeReplay":    Upload,
 	"/replayd.v1.ReplayService/CreateReplay":    Upload,
 	"/replayd.v1.ReplayService/DeleteReplay":    Upload,

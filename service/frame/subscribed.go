@@ -25,7 +25,12 @@ func OfSubscription(r *replaydv1.SubscribeEventsResponse) (*Frame, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Of(b), nil
+}
+
+// Of returns the frame of an encoded response, of which it takes ownership.
+func Of(b []byte) *Frame {
 	f := new(Frame)
 	f.bytes = append(f.parts[:0], mem.SliceBuffer(b))
-	return f, nil
+	return f
 }

@@ -326,6 +326,11 @@ func (s Selection) Files(n Numbered, anywhere bool) (list []*Entry, known bool) 
 	return list, len(copies) > 0
 }
 
+// Has reports whether a file is below the selection's directory and matches its query.
+func (s Selection) Has(e *Entry) bool {
+	return s.within(dirOf(e.Name)) && s.x.matches(e, &s.query, s.wanted, time.Now())
+}
+
 // MayGrow reports whether the file of an entry may grow, as far as is known.
 func (s Selection) MayGrow(e *Entry) bool { return s.x.mayGrow(e) }
 

@@ -139,6 +139,21 @@ func (w *weighed) Seek() error { return w.look(w.Reader.Seek()) }
 // Fill implements codec.Reader.
 func (w *weighed) Fill(b *codec.Batch) error { return w.look(w.Reader.Fill(b)) }
 
+// Sampled implements codec.Standing.
+func (w *weighed) Sampled() (tick int32, ok bool) {
+	if s, has := w.Reader.(codec.Standing); has {
+		return s.Sampled()
+	}
+	return 0, false
+}
+
+// Stand implements codec.Standing.
+func (w *weighed) Stand(b *codec.Batch) {
+	if s, ok := w.Reader.(codec.Standing); ok {
+		s.Stand(b)
+	}
+}
+
 // look returns err, or the *admission.RefusedError if the Reader may not hold the memory that it needs.
 func (w *weighed) look(err error) error {
 	if err != nil && !errors.Is(err, codec.ErrYield) && !errors.Is(err, decoders.ErrMore) {

@@ -27,6 +27,7 @@ const (
 	ReplayService_GetReport_FullMethodName       = "/replayd.v1.ReplayService/GetReport"
 	ReplayService_StreamEvents_FullMethodName    = "/replayd.v1.ReplayService/StreamEvents"
 	ReplayService_SubscribeEvents_FullMethodName = "/replayd.v1.ReplayService/SubscribeEvents"
+	ReplayService_WatchState_FullMethodName      = "/replayd.v1.ReplayService/WatchState"
 	ReplayService_DecodeReplay_FullMethodName    = "/replayd.v1.ReplayService/DecodeReplay"
 	ReplayService_CreateReplay_FullMethodName    = "/replayd.v1.ReplayService/CreateReplay"
 	ReplayService_DeleteReplay_FullMethodName    = "/replayd.v1.ReplayService/DeleteReplay"
@@ -62,6 +63,11 @@ type ReplayServiceClient interface {
 	// replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
 	// its index (--index); the token of a lost index is refused. The stream has no end.
 	SubscribeEvents(ctx context.Context, in *SubscribeEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeEventsResponse], error)
+	// WatchState sends the latest state of the live games that meet some conditions, again and again: how each player stands, and what has
+	// changed since the response before. What is older than the latest state is left out, so a slow client misses states and not the
+	// present. A game that falls silent is reported as ended after ten minutes, and anew when it goes on. The stream has no end; a client
+	// that calls again gets whole states first.
+	WatchState(ctx context.Context, in *WatchStateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchStateResponse], error)
 	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
 	// other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
 	// file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
@@ -167,9 +173,28 @@ func (c *replayServiceClient) SubscribeEvents(ctx context.Context, in *Subscribe
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_SubscribeEventsClient = grpc.ServerStreamingClient[SubscribeEventsResponse]
 
+func (c *replayServiceClient) WatchState(ctx context.Context, in *WatchStateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchStateResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[2], ReplayService_WatchState_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchStateRequest, WatchStateResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReplayService_WatchStateClient = grpc.ServerStreamingClient[WatchStateResponse]
+
 func (c *replayServiceClient) DecodeReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[DecodeReplayRequest, StreamEventsResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[2], ReplayService_DecodeReplay_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[3], ReplayService_DecodeReplay_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +207,7 @@ type ReplayService_DecodeReplayClient = grpc.BidiStreamingClient[DecodeReplayReq
 
 func (c *replayServiceClient) CreateReplay(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CreateReplayRequest, CreateReplayResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[3], ReplayService_CreateReplay_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[4], ReplayService_CreateReplay_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +240,7 @@ func (c *replayServiceClient) FollowBroadcast(ctx context.Context, in *FollowBro
 
 func (c *replayServiceClient) WatchReplays(ctx context.Context, in *WatchReplaysRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReplaysResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[4], ReplayService_WatchReplays_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &ReplayService_ServiceDesc.Streams[5], ReplayService_WatchReplays_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +294,11 @@ type ReplayServiceServer interface {
 	// replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
 	// its index (--index); the token of a lost index is refused. The stream has no end.
 	SubscribeEvents(*SubscribeEventsRequest, grpc.ServerStreamingServer[SubscribeEventsResponse]) error
+	// WatchState sends the latest state of the live games that meet some conditions, again and again: how each player stands, and what has
+	// changed since the response before. What is older than the latest state is left out, so a slow client misses states and not the
+	// present. A game that falls silent is reported as ended after ten minutes, and anew when it goes on. The stream has no end; a client
+	// that calls again gets whole states first.
+	WatchState(*WatchStateRequest, grpc.ServerStreamingServer[WatchStateResponse]) error
 	// DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All
 	// other messages carry the file from front to back, compressed or not. The client closes its side at the end of the
 	// file. Where the format can be read from front to back, events arrive while the client is still sending the file. The
@@ -320,6 +350,9 @@ func (UnimplementedReplayServiceServer) StreamEvents(*StreamEventsRequest, grpc.
 }
 func (UnimplementedReplayServiceServer) SubscribeEvents(*SubscribeEventsRequest, grpc.ServerStreamingServer[SubscribeEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method SubscribeEvents not implemented")
+}
+func (UnimplementedReplayServiceServer) WatchState(*WatchStateRequest, grpc.ServerStreamingServer[WatchStateResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchState not implemented")
 }
 func (UnimplementedReplayServiceServer) DecodeReplay(grpc.BidiStreamingServer[DecodeReplayRequest, StreamEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method DecodeReplay not implemented")
@@ -435,6 +468,17 @@ func _ReplayService_SubscribeEvents_Handler(srv interface{}, stream grpc.ServerS
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_SubscribeEventsServer = grpc.ServerStreamingServer[SubscribeEventsResponse]
+
+func _ReplayService_WatchState_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchStateRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ReplayServiceServer).WatchState(m, &grpc.GenericServerStream[WatchStateRequest, WatchStateResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ReplayService_WatchStateServer = grpc.ServerStreamingServer[WatchStateResponse]
 
 func _ReplayService_DecodeReplay_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(ReplayServiceServer).DecodeReplay(&grpc.GenericServerStream[DecodeReplayRequest, StreamEventsResponse]{ServerStream: stream})
@@ -556,6 +600,11 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "SubscribeEvents",
 			Handler:       _ReplayService_SubscribeEvents_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "WatchState",
+			Handler:       _ReplayService_WatchState_Handler,
 			ServerStreams: true,
 		},
 		{

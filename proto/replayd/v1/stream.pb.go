@@ -450,6 +450,8 @@ const (
 	EndReason_END_REASON_REPLACED EndReason = 6
 	// The file that was followed was removed.
 	EndReason_END_REASON_REMOVED EndReason = 7
+	// Only of WatchState: nothing was written for ten minutes.
+	EndReason_END_REASON_SILENT EndReason = 8
 )
 
 // Enum value maps for EndReason.
@@ -463,6 +465,7 @@ var (
 		5: "END_REASON_SHRUNK",
 		6: "END_REASON_REPLACED",
 		7: "END_REASON_REMOVED",
+		8: "END_REASON_SILENT",
 	}
 	EndReason_value = map[string]int32{
 		"END_REASON_UNSPECIFIED":     0,
@@ -473,6 +476,7 @@ var (
 		"END_REASON_SHRUNK":          5,
 		"END_REASON_REPLACED":        6,
 		"END_REASON_REMOVED":         7,
+		"END_REASON_SILENT":          8,
 	}
 )
 
@@ -2222,7 +2226,7 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x0eWRITER_PRESENT\x10\x01\x12\x11\n" +
 	"\rWRITER_ABSENT\x10\x02\x12\x1c\n" +
 	"\x18WRITER_UNKNOWN_ELSEWHERE\x10\x03\x12\x1c\n" +
-	"\x18WRITER_UNKNOWN_FORBIDDEN\x10\x04*\xdd\x01\n" +
+	"\x18WRITER_UNKNOWN_FORBIDDEN\x10\x04*\xf4\x01\n" +
 	"\tEndReason\x12\x1a\n" +
 	"\x16END_REASON_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13END_REASON_FINISHED\x10\x01\x12\x18\n" +
@@ -2231,7 +2235,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x1aEND_REASON_SERVER_DRAINING\x10\x04\x12\x15\n" +
 	"\x11END_REASON_SHRUNK\x10\x05\x12\x17\n" +
 	"\x13END_REASON_REPLACED\x10\x06\x12\x16\n" +
-	"\x12END_REASON_REMOVED\x10\aBV\n" +
+	"\x12END_REASON_REMOVED\x10\a\x12\x15\n" +
+	"\x11END_REASON_SILENT\x10\bBV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 

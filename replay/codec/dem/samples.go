@@ -56,6 +56,28 @@ func (s *samples) position(at decoders.Position) decoders.Position {
 	return s.Before(at)
 }
 
+// Stand implements codec.Standing.
+func (r *reader) Stand(b *codec.Batch) {
+	if !r.samples.Wanted() {
+		return
+	}
+	tick := max(r.d.Tick(), 0)
+	for place := range r.samples.places {
+		r.take(b, tick, place, r.Position())
+	}
+}
+
+// Sampled implements codec.Standing.
+func (r *reader) Sampled() (tick int32, ok bool) { return r.samples.Sampled() }
+
+// take appends the sample of a place to the batch if there is one and the filter matches it, and reports whether it did.
+func (r *reader) take(b *codec.Batch, tick int32, place int, at decoders.Position) bool {
+	if place < dem.MaxPlayers {
+		return r.d.SamplePlayer(tick, place, &r.ev) && r.pick(b, at)
+	}
+	return r.d.Sample(tick, place-dem.MaxPlayers, &r.ev) && r.pick(b, at)
+}
+
 // sample appends the next sample to the batch. Empty places cost little, so it looks at many.
 func (r *reader) sample(b *codec.Batch) {
 	const slots = 1 << 10
@@ -64,13 +86,7 @@ func (r *reader) sample(b *codec.Batch) {
 			return
 		}
 		tick, place, at := r.samples.Next(r.samples.places)
-		var ok bool
-		if place < dem.MaxPlayers {
-			ok = r.d.SamplePlayer(tick, place, &r.ev)
-		} else {
-			ok = r.d.Sample(tick, place-dem.MaxPlayers, &r.ev)
-		}
-		if ok && r.pick(b, at) {
+		if r.take(b, tick, place, at) {
 			return
 		}
 	}

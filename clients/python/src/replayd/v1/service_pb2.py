@@ -26,12 +26,13 @@ from replayd.v1 import broadcast_pb2 as replayd_dot_v1_dot_broadcast__pb2
 from replayd.v1 import info_pb2 as replayd_dot_v1_dot_info__pb2
 from replayd.v1 import replay_pb2 as replayd_dot_v1_dot_replay__pb2
 from replayd.v1 import report_pb2 as replayd_dot_v1_dot_report__pb2
+from replayd.v1 import state_pb2 as replayd_dot_v1_dot_state__pb2
 from replayd.v1 import stream_pb2 as replayd_dot_v1_dot_stream__pb2
 from replayd.v1 import subscribe_pb2 as replayd_dot_v1_dot_subscribe__pb2
 from replayd.v1 import watch_pb2 as replayd_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18replayd/v1/service.proto\x12\nreplayd.v1\x1a\x1areplayd/v1/broadcast.proto\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\xde\x07\n\rReplayService\x12S\n\x0bListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\"\x03\x90\x02\x01\x12M\n\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\"\x03\x90\x02\x01\x12M\n\tGetReport\x12\x1c.replayd.v1.GetReportRequest\x1a\x1d.replayd.v1.GetReportResponse\"\x03\x90\x02\x01\x12X\n\x0cStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01\x30\x01\x12\x61\n\x0fSubscribeEvents\x12\".replayd.v1.SubscribeEventsRequest\x1a#.replayd.v1.SubscribeEventsResponse\"\x03\x90\x02\x01\x30\x01\x12Z\n\x0c\x44\x65\x63odeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01(\x01\x30\x01\x12S\n\x0c\x43reateReplay\x12\x1f.replayd.v1.CreateReplayRequest\x1a .replayd.v1.CreateReplayResponse(\x01\x12V\n\x0c\x44\x65leteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12_\n\x0f\x46ollowBroadcast\x12\".replayd.v1.FollowBroadcastRequest\x1a#.replayd.v1.FollowBroadcastResponse\"\x03\x90\x02\x02\x12X\n\x0cWatchReplays\x12\x1f.replayd.v1.WatchReplaysRequest\x1a .replayd.v1.WatchReplaysResponse\"\x03\x90\x02\x01\x30\x01\x12Y\n\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponse\"\x03\x90\x02\x01\x42V\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18replayd/v1/service.proto\x12\nreplayd.v1\x1a\x1areplayd/v1/broadcast.proto\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x16replayd/v1/state.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\xb2\x08\n\rReplayService\x12S\n\x0bListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\"\x03\x90\x02\x01\x12M\n\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\"\x03\x90\x02\x01\x12M\n\tGetReport\x12\x1c.replayd.v1.GetReportRequest\x1a\x1d.replayd.v1.GetReportResponse\"\x03\x90\x02\x01\x12X\n\x0cStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01\x30\x01\x12\x61\n\x0fSubscribeEvents\x12\".replayd.v1.SubscribeEventsRequest\x1a#.replayd.v1.SubscribeEventsResponse\"\x03\x90\x02\x01\x30\x01\x12R\n\nWatchState\x12\x1d.replayd.v1.WatchStateRequest\x1a\x1e.replayd.v1.WatchStateResponse\"\x03\x90\x02\x01\x30\x01\x12Z\n\x0c\x44\x65\x63odeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01(\x01\x30\x01\x12S\n\x0c\x43reateReplay\x12\x1f.replayd.v1.CreateReplayRequest\x1a .replayd.v1.CreateReplayResponse(\x01\x12V\n\x0c\x44\x65leteReplay\x12\x1f.replayd.v1.DeleteReplayRequest\x1a .replayd.v1.DeleteReplayResponse\"\x03\x90\x02\x02\x12_\n\x0f\x46ollowBroadcast\x12\".replayd.v1.FollowBroadcastRequest\x1a#.replayd.v1.FollowBroadcastResponse\"\x03\x90\x02\x02\x12X\n\x0cWatchReplays\x12\x1f.replayd.v1.WatchReplaysRequest\x1a .replayd.v1.WatchReplaysResponse\"\x03\x90\x02\x01\x30\x01\x12Y\n\rGetServerInfo\x12 .replayd.v1.GetServerInfoRequest\x1a!.replayd.v1.GetServerInfoResponse\"\x03\x90\x02\x01\x42V\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,6 +50,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REPLAYSERVICE'].methods_by_name['StreamEvents']._serialized_options = b'\220\002\001'
   _globals['_REPLAYSERVICE'].methods_by_name['SubscribeEvents']._loaded_options = None
   _globals['_REPLAYSERVICE'].methods_by_name['SubscribeEvents']._serialized_options = b'\220\002\001'
+  _globals['_REPLAYSERVICE'].methods_by_name['WatchState']._loaded_options = None
+  _globals['_REPLAYSERVICE'].methods_by_name['WatchState']._serialized_options = b'\220\002\001'
   _globals['_REPLAYSERVICE'].methods_by_name['DecodeReplay']._loaded_options = None
   _globals['_REPLAYSERVICE'].methods_by_name['DecodeReplay']._serialized_options = b'\220\002\001'
   _globals['_REPLAYSERVICE'].methods_by_name['DeleteReplay']._loaded_options = None
@@ -59,6 +62,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REPLAYSERVICE'].methods_by_name['WatchReplays']._serialized_options = b'\220\002\001'
   _globals['_REPLAYSERVICE'].methods_by_name['GetServerInfo']._loaded_options = None
   _globals['_REPLAYSERVICE'].methods_by_name['GetServerInfo']._serialized_options = b'\220\002\001'
-  _globals['_REPLAYSERVICE']._serialized_start=219
-  _globals['_REPLAYSERVICE']._serialized_end=1209
+  _globals['_REPLAYSERVICE']._serialized_start=243
+  _globals['_REPLAYSERVICE']._serialized_end=1317
 # @@protoc_insertion_point(module_scope)

@@ -269,6 +269,8 @@ class _EndReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Another file replaced the one that was followed."""
     END_REASON_REMOVED: _EndReason.ValueType  # 7
     """The file that was followed was removed."""
+    END_REASON_SILENT: _EndReason.ValueType  # 8
+    """Only of WatchState: nothing was written for ten minutes."""
 
 class EndReason(_EndReason, metaclass=_EndReasonEnumTypeWrapper):
     """Why a stream ended."""
@@ -289,6 +291,8 @@ END_REASON_REPLACED: EndReason.ValueType  # 6
 """Another file replaced the one that was followed."""
 END_REASON_REMOVED: EndReason.ValueType  # 7
 """The file that was followed was removed."""
+END_REASON_SILENT: EndReason.ValueType  # 8
+"""Only of WatchState: nothing was written for ten minutes."""
 Global___EndReason: typing_extensions.TypeAlias = EndReason
 
 @typing.final

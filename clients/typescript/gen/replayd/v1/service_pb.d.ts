@@ -10,6 +10,7 @@ import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteRepla
 import type { GetReportRequestSchema, GetReportResponseSchema } from "./report_pb.js";
 import type { DecodeReplayRequestSchema, StreamEventsRequestSchema, StreamEventsResponseSchema } from "./stream_pb.js";
 import type { SubscribeEventsRequestSchema, SubscribeEventsResponseSchema } from "./subscribe_pb.js";
+import type { WatchStateRequestSchema, WatchStateResponseSchema } from "./state_pb.js";
 import type { FollowBroadcastRequestSchema, FollowBroadcastResponseSchema } from "./broadcast_pb.js";
 import type { WatchReplaysRequestSchema, WatchReplaysResponseSchema } from "./watch_pb.js";
 import type { GetServerInfoRequestSchema, GetServerInfoResponseSchema } from "./info_pb.js";
@@ -85,6 +86,19 @@ export declare const ReplayService: GenService<{
     methodKind: "server_streaming";
     input: typeof SubscribeEventsRequestSchema;
     output: typeof SubscribeEventsResponseSchema;
+  },
+  /**
+   * WatchState sends the latest state of the live games that meet some conditions, again and again: how each player stands, and what has
+   * changed since the response before. What is older than the latest state is left out, so a slow client misses states and not the
+   * present. A game that falls silent is reported as ended after ten minutes, and anew when it goes on. The stream has no end; a client
+   * that calls again gets whole states first.
+   *
+   * @generated from rpc replayd.v1.ReplayService.WatchState
+   */
+  watchState: {
+    methodKind: "server_streaming";
+    input: typeof WatchStateRequestSchema;
+    output: typeof WatchStateResponseSchema;
   },
   /**
    * DecodeReplay streams the events of a replay whose bytes the client sends. The first message has the options. All

@@ -1229,6 +1229,13 @@ export enum EndReason {
    * @generated from enum value: END_REASON_REMOVED = 7;
    */
   REMOVED = 7,
+
+  /**
+   * Only of WatchState: nothing was written for ten minutes.
+   *
+   * @generated from enum value: END_REASON_SILENT = 8;
+   */
+  SILENT = 8,
 }
 
 /**

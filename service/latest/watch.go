@@ -1,0 +1,289 @@
+package latest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/access"
+	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/index"
+	"github.com/replayd/replayd/service/stream"
+)
+
+// Defaults and bounds of what a request may ask for.
+const (
+	DefaultInterval = time.Second
+	MinInterval     = 50 * time.Millisecond
+	MaxInterval     = time.Minute
+	// IntervalStep is what intervals are multiples of, so that calls have them in common.
+	IntervalStep = 10 * time.Millisecond
+	// MaxWatched limits the games that a call watches.
+	MaxWatched = 256
+)
+
+// The fields of a WatchStateResponse.
+const (
+	responseReplays protowire.Number = 1
+	responseLeftOut protowire.Number = 2
+)
+
+// fullBytes is the size at which a response is sent and another one begun. One more game fits into what a response may have.
+const fullBytes = 256 << 10
+
+// atOnce limits the changes of the index that are taken at once.
+const atOnce = 1000
+
+// Watch configures a call. All fields but Formats are required.
+type Watch struct {
+	Boards *Boards
+	Index  *index.Index
+	// Query and Selection say which games are watched.
+	Query     index.Query
+	Selection index.Selection
+	// Grant is the caller's. Sees reports whether the caller may see a file.
+	Grant *access.Grant
+	Sees  func(e *index.Entry) bool
+	// Wish is what is wanted of each game.
+	Wish *Wish
+	// Whole sends all players of a game each time.
+	Whole bool
+	// Interval is the time between responses, Heartbeat that after which one is sent though there is nothing new.
+	Interval, Heartbeat time.Duration
+	// Drain is closed when the server shuts down.
+	Drain <-chan struct{}
+}
+
+// Run sends the state of games until ctx ends, the server shuts down, or sending fails.
+func (w Watch) Run(ctx context.Context, send stream.Send) error {
+	c := &call{Watch: w, send: send, games: map[gameKey]*game{}, waiting: map[gameKey]*index.Entry{}}
+	defer func() {
+		for _, g := range c.games {
+			if g.board != nil {
+				c.Boards.leave(g.board)
+			}
+		}
+	}()
+	if err := c.list(ctx); err != nil {
+		return err
+	}
+	return c.run(ctx)
+}
+
+// call is a running call.
+type call struct {
+	Watch
+	send    stream.Send
+	games   map[gameKey]*game
+	order   []*game                  // that are watched, in the order in which they came
+	waiting map[gameKey]*index.Entry // live games for which there is no room
+	told    int                      // the number of waiting ones that the client knows
+	from    uint64                   // the index's next change
+	changed <-chan struct{}
+	last    uint32 // the last number that was given to a game
+}
+
+// gameKey identifies a game within a root: its files may be renamed.
+type gameKey struct{ root, identity string }
+
+// game is a game of a call.
+type game struct {
+	key   gameKey
+	board *board // nil when it is over
+	short uint32 // its number for the client
+	know  seen
+	// When it is over: how its file was, and whether more of it may follow.
+	entry *index.Entry
+	again bool
+}
+
+// run sends a response whenever the time has come. The times of all calls with the same interval are the same, so that boards are asked for
+// the same versions.
+func (c *call) run(ctx context.Context) error {
+	began, heard := time.Now(), time.Time{}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.Drain:
+			return stream.ErrDraining
+		case <-timer.C:
+		}
+		if err := c.news(ctx); err != nil {
+			return err
+		}
+		sent, err := c.respond(time.Since(heard) >= c.Heartbeat)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		if sent {
+			heard = now
+		}
+		interval := c.Interval
+		if now.Sub(began) < hasty && slices.ContainsFunc(c.order, func(g *game) bool { return g.short == 0 }) {
+			interval = min(interval, MinInterval) // games are just being opened
+		}
+		timer.Reset(now.Truncate(interval).Add(interval).Sub(now))
+	}
+}
+
+// hasty is how long a call that has begun does not wait for its interval while games are opened.
+const hasty = time.Second
+
+// respond sends what is new, in one response or several. beat asks for a response though there is nothing new.
+func (c *call) respond(beat bool) (sent bool, err error) {
+	var out []byte
+	for _, g := range c.order {
+		if g.short == 0 {
+			g.short = c.last + 1
+		}
+		var news bool
+		if out, news = g.board.append(out, g.short, &g.know, c.Whole, time.Now()); news {
+			c.last = max(c.last, g.short)
+		} else if g.short > c.last {
+			g.short = 0
+		}
+		if len(out) >= fullBytes {
+			if err := c.send(frame.Of(out)); err != nil {
+				return true, err
+			}
+			out, sent = nil, true
+		}
+	}
+	c.retire()
+	if left := len(c.waiting); left != c.told || beat && left > 0 {
+		out = protowire.AppendVarint(protowire.AppendTag(out, responseLeftOut, protowire.VarintType), uint64(left))
+		c.told, beat = left, true
+	}
+	if len(out) > 0 || beat && !sent {
+		sent = true
+		err = c.send(frame.Of(out))
+	}
+	return sent, err
+}
+
+// retire leaves the games that are over, and begins others that waited.
+func (c *call) retire() {
+	kept := c.order[:0]
+	for _, g := range c.order {
+		if !g.know.over {
+			kept = append(kept, g)
+			continue
+		}
+		reason, failed, _ := g.board.over()
+		c.Boards.leave(g.board)
+		g.board, g.short, g.know = nil, 0, seen{}
+		g.again = !failed && (reason == replaydv1.EndReason_END_REASON_SILENT || isGone(reason))
+	}
+	clear(c.order[len(kept):])
+	if c.order = kept; len(c.games) > 2*len(c.order)+MaxWatched {
+		maps.DeleteFunc(c.games, func(_ gameKey, g *game) bool { return g.board == nil && time.Since(g.entry.Modified) >= Quiet })
+	}
+	for k, e := range c.waiting {
+		if len(c.order) >= MaxWatched {
+			return
+		}
+		delete(c.waiting, k)
+		c.consider(e)
+	}
+}
+
+// isGone reports whether an end means that the file is gone, and not that the game is over.
+func isGone(reason replaydv1.EndReason) bool {
+	return reason == replaydv1.EndReason_END_REASON_REMOVED || reason == replaydv1.EndReason_END_REASON_REPLACED ||
+		reason == replaydv1.EndReason_END_REASON_SHRUNK
+}
+
+// list considers all files there are.
+func (c *call) list(ctx context.Context) error {
+	c.from = c.Index.Now() // before the first page, so that changes during it are seen after it
+	for token := ""; ; {
+		page, err := c.Index.List(ctx, c.Query, token, atOnce)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Replays {
+			c.consider(e)
+		}
+		if token = page.Next; token == "" {
+			return nil
+		}
+	}
+}
+
+// news considers the files that have changed.
+func (c *call) news(ctx context.Context) error {
+	if c.changed != nil {
+		select {
+		case <-c.changed:
+		default:
+			return nil
+		}
+	}
+	for {
+		list, next, more, err := c.Index.Since(c.from, atOnce)
+		if errors.Is(err, index.ErrBehind) { // the client did not read for long
+			c.changed = nil
+			return c.list(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		c.from, c.changed = next, more
+		for _, change := range list {
+			if change.Kind == index.Removed {
+				delete(c.waiting, keyOf(change.Entry))
+			} else {
+				c.consider(change.Entry)
+			}
+		}
+		if len(list) < atOnce {
+			return nil
+		}
+	}
+}
+
+// consider begins to watch the game in a file if it is one that is wanted.
+func (c *call) consider(e *index.Entry) {
+	k := keyOf(e)
+	if e.Identity == "" || !c.Selection.MayGrow(e) || time.Since(e.Modified) >= Quiet || !c.Selection.Has(e) || !c.Sees(e) {
+		delete(c.waiting, k)
+		return
+	}
+	g := c.games[k]
+	switch {
+	case g != nil && g.board != nil:
+		g.entry = e
+		return
+	case g != nil && (!g.again || isSame(g.entry, e)):
+		return
+	case len(c.order) >= MaxWatched:
+		c.waiting[k] = e
+		return
+	case g == nil:
+		g = &game{key: k}
+		c.games[k] = g
+	}
+	delete(c.waiting, k)
+	g.entry, g.board = e, c.Boards.join(c.Grant, e, c.Wish)
+	c.order = append(c.order, g)
+}
+
+func keyOf(e *index.Entry) gameKey {
+	root, _, _ := strings.Cut(e.Name, "/")
+	return gameKey{root, e.Identity}
+}
+
+// isSame reports whether a file has not changed.
+func isSame(a, b *index.Entry) bool {
+	return a.ID == b.ID && a.Size == b.Size && a.Modified.Equal(b.Modified)
+}

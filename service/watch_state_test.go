@@ -1,0 +1,255 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	replayd "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders/dem/demtest"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+)
+
+// scoreboard is a client of WatchState that folds what it receives.
+type scoreboard struct {
+	tb    testing.TB
+	calls interface {
+		Recv() (*replaydv1.WatchStateResponse, error)
+	}
+	states replayd.States
+	last   *replaydv1.WatchStateResponse
+}
+
+// scoreboardOf begins to watch states, every 50 ms if the request does not say.
+func scoreboardOf(ctx context.Context, tb testing.TB, d *daemon, req *replaydv1.WatchStateRequest) *scoreboard {
+	tb.Helper()
+	if req.Interval == nil {
+		req.Interval = durationpb.New(time.Millisecond)
+	}
+	req.HeartbeatInterval = durationpb.New(time.Second)
+	calls, err := d.client.WatchState(ctx, req)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &scoreboard{tb: tb, calls: calls, states: replayd.States{}}
+}
+
+// next receives a response, and returns the games that it is of.
+func (w *scoreboard) next() []*replaydv1.WatchedReplay {
+	w.tb.Helper()
+	var err error
+	if w.last, err = w.calls.Recv(); err != nil {
+		w.tb.Fatal(err)
+	}
+	w.states.Apply(w.last)
+	return w.last.GetReplays()
+}
+
+// playersText returns the players of a state, as JSON without at_tick.
+func playersText(tb testing.TB, events ...proto.Message) (lines []string) {
+	for _, e := range events {
+		m := proto.Clone(e).ProtoReflect()
+		m.Clear(m.Descriptor().Fields().ByName("at_tick"))
+		text, err := protojson.Marshal(m.Interface())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		lines = append(lines, strings.ReplaceAll(string(text), " ", ""))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func eventsOf[M proto.Message](list []M) (all []proto.Message) {
+	for _, m := range list {
+		all = append(all, m)
+	}
+	return all
+}
+
+// players returns the players of a state.
+func players(of *replaydv1.WatchedReplay) []proto.Message {
+	return slices.Concat(
+		eventsOf(of.GetTeehistorian().GetEvents()), eventsOf(of.GetDem().GetEvents()), eventsOf(of.GetSc2Replay().GetEvents()),
+	)
+}
+
+// sampledAt returns the players of a finished file at each tick at which it has some, by sample_player.
+func sampledAt(tb testing.TB, d *daemon, file string) map[int32][]string {
+	tb.Helper()
+	calls, err := d.client.StreamEvents(timeout(tb), &replaydv1.StreamEventsRequest{
+		Replay: name(file), ResolvePlayers: filepath.Ext(file) == ".teehistorian",
+		Include: []*replaydv1.EventFilter{{Kinds: []string{"sample_player"}, Ticks: &replaydv1.TickRange{Every: new(int32(1))}}},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	at := map[int32][]proto.Message{}
+	for {
+		response, err := calls.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, e := range response.GetBatch().GetTeehistorian().GetEvents() {
+			at[e.GetAtTick()] = append(at[e.GetAtTick()], e)
+		}
+		for _, e := range response.GetBatch().GetDem().GetEvents() {
+			at[e.GetAtTick()] = append(at[e.GetAtTick()], e)
+		}
+	}
+	texts := map[int32][]string{}
+	for tick, list := range at {
+		texts[tick] = playersText(tb, list...)
+	}
+	return texts
+}
+
+// TestWatchState: what clients have folded of games that grow is, at each tick that is complete, what sample_player says at that tick,
+// whether they get differences or whole states, and when they call again. At the end each is told how the game ended.
+func TestWatchState(t *testing.T) {
+	dir, ctx := t.TempDir(), timeout(t)
+	games := map[string][]byte{"demo.dem": demtest.Players("csgo")}
+	for _, folder := range []string{"finished", "mapchange"} {
+		for i, path := range find(t, samples("teehistorian", folder), ".teehistorian") {
+			games[fmt.Sprint(folder, i, ".teehistorian")] = read(t, path)
+		}
+	}
+	want, whole := map[string]map[int32][]string{}, start(t, t.TempDir())
+	files := map[string]*writer{}
+	for file, data := range games {
+		write(t, filepath.Join(whole.dir, file), data)
+		want[name(file)] = sampledAt(t, whole, file)
+		files[file] = create(t, dir, file)
+		n := len(data) / 3
+		files[file].write(data[:n])
+		games[file] = data[n:]
+	}
+	d := start(t, dir)
+	requests := []*replaydv1.WatchStateRequest{{ResolvePlayers: true}, {ResolvePlayers: true, Whole: true}}
+	watchers := []*scoreboard{scoreboardOf(ctx, t, d, requests[0]), scoreboardOf(ctx, t, d, requests[1])}
+	compared, ended := map[string]int{}, map[string]replaydv1.EndReason{}
+	check := func(of *replaydv1.WatchedReplay) {
+		at := of.GetDescription().GetName()
+		ended[at] = max(ended[at], of.GetEnd())
+		if of.GetFailure() != nil {
+			t.Fatal(of.GetFailure())
+		}
+		if got := playersText(t, players(of)...); !of.GetUnfinished() {
+			compared[at]++
+			if !slices.Equal(got, want[at][of.GetTick()]) {
+				t.Fatalf("%s at %d: %v, but sample_player says %v", at, of.GetTick(), got, want[at][of.GetTick()])
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	over := func() bool {
+		return len(ended) == len(games) && !slices.Contains(slices.Collect(maps.Values(ended)), 0)
+	}
+	for step := 0; !over(); step++ {
+		if len(games["demo.dem"]) == 0 && step > 20 {
+			_ = os.Remove(filepath.Join(dir, "demo.dem")) // it has no end of its own
+		}
+		for file, rest := range games {
+			n := min(random.IntN(1+len(rest)/4)+40, len(rest))
+			files[file].write(rest[:n])
+			games[file] = rest[n:]
+		}
+		if step%7 == 3 {
+			watchers[step/7%2] = scoreboardOf(ctx, t, d, requests[step/7%2])
+		}
+		for _, w := range watchers {
+			for _, news := range w.next() {
+				check(w.states[news.GetReplay()])
+			}
+		}
+	}
+	for at := range want {
+		reason := replaydv1.EndReason_END_REASON_FINISHED
+		if at == name("demo.dem") {
+			reason = replaydv1.EndReason_END_REASON_REMOVED
+		}
+		if compared[at] < 5 || ended[at] != reason {
+			t.Errorf("%s: %d states were compared, and it ended with %v", at, compared[at], ended[at])
+		}
+	}
+}
+
+// TestWatchStateRequests: what the call cannot do is refused by name.
+func TestWatchStateRequests(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), nil)
+	d := start(t, dir)
+	for field, req := range map[string]*replaydv1.WatchStateRequest{
+		"filter.player_name":  {Filter: &replaydv1.ReplayFilter{PlayerName: "x"}},
+		"filter.states":       {Filter: &replaydv1.ReplayFilter{States: []replaydv1.ReplayState{1}}},
+		"directory":           {Directory: name("file")},
+		"formats[0]":          {Formats: []replaydv1.Format{99}},
+		"include[0].kinds[0]": {Formats: []replaydv1.Format{replaydv1.Format_FORMAT_DATAFILE}},
+		"include[1]":          {Include: []*replaydv1.EventFilter{{Players: []int32{1}}, {Kinds: []string{"join"}}}},
+		"columns":             {Formats: []replaydv1.Format{replaydv1.Format_FORMAT_TEEHISTORIAN}, Columns: []string{"x", "kills"}},
+		"interval":            {Interval: durationpb.New(-1)},
+		"heartbeat_interval":  {HeartbeatInterval: durationpb.New(-1)},
+	} {
+		calls, err := d.client.WatchState(timeout(t), req)
+		if err == nil {
+			_, err = calls.Recv()
+		}
+		if got := explainFailure(t, err); got.field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// TestWatchStateScope: a caller has the games that the caller may see, with the wanted columns of the wanted players.
+func TestWatchStateScope(t *testing.T) {
+	dir, secret := t.TempDir(), t.TempDir()
+	g := startGuarded(t, dir, secret, "good roots="+alias+"\n")
+	data := gameOf{number: 1, server: "a", killed: true, start: time.Now()}.data(t)
+	write(t, filepath.Join(secret, "game.teehistorian"), gameOf{number: 2, server: "b", killed: true}.data(t))
+	write(t, filepath.Join(dir, "game.teehistorian"), data)
+	calls, err := g.client.WatchState(as(timeout(t), "good"), &replaydv1.WatchStateRequest{
+		Columns: []string{"team"}, Include: []*replaydv1.EventFilter{{Players: []int32{0}}},
+		HeartbeatInterval: durationpb.New(time.Second),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for states, seen := (replayd.States{}), 0; seen < 3; { // two responses more
+		response, err := calls.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range response.GetReplays() {
+			if of.GetDescription() != nil && of.GetDescription().GetName() != name("game.teehistorian") {
+				t.Fatalf("%v", of)
+			}
+		}
+		states.Apply(response)
+		for _, of := range states {
+			for _, e := range of.GetTeehistorian().GetEvents() {
+				if p := e.GetSamplePlayer(); p.GetClientId() != 0 || p.X != nil || p.Input != nil {
+					t.Errorf("it is not what is wanted: %v", p)
+				}
+			}
+			if of.Tick != nil {
+				seen++
+			}
+		}
+	}
+}
