@@ -95,13 +95,20 @@ func reachable(at, literal netip.Addr, networks []netip.Prefix) bool {
 // shared is the address space that providers use behind their translation of addresses (RFC 6598).
 var shared = netip.MustParsePrefix("100.64.0.0/10")
 
-// get returns the body of a path below the base. errAbsent and errRefused tell what kind of failure it was; any other may pass.
-func (r *remote) get(ctx context.Context, limit int64, elem ...string) ([]byte, error) {
+// get returns the body of a path below the base, from a fragment on if that is not 0. errAbsent and errRefused tell what kind of failure it was; any other may pass.
+func (r *remote) get(ctx context.Context, limit int64, from int, elem ...string) ([]byte, error) {
 	if err := sleep(ctx, time.Until(r.next)); err != nil {
 		return nil, err
 	}
 	r.next = time.Now().Add(r.pace)
 	at := r.base.JoinPath(elem...)
+	if from > 0 {
+		query := "fragment=" + strconv.Itoa(from)
+		if at.RawQuery != "" {
+			query = at.RawQuery + "&" + query
+		}
+		at.RawQuery = query
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRefused, err)
@@ -133,7 +140,7 @@ func (r *remote) get(ctx context.Context, limit int64, elem ...string) ([]byte, 
 
 // fragment implements source.
 func (r *remote) fragment(ctx context.Context, token string, number int, part broadcast.Part) ([]byte, error) {
-	return r.get(ctx, maxBody, token, strconv.Itoa(number), part.String())
+	return r.get(ctx, maxBody, 0, token, strconv.Itoa(number), part.String())
 }
 
 // another implements source: the URL is of one broadcast.
@@ -199,9 +206,9 @@ func (p *place) interval() time.Duration {
 var redirect = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
 // sync implements source.
-func (r *remote) sync(ctx context.Context) (place, error) {
+func (r *remote) sync(ctx context.Context, from int) (place, error) {
 	var p place
-	body, err := r.get(ctx, maxSync, "sync")
+	body, err := r.get(ctx, maxSync, from, "sync")
 	if err != nil {
 		return p, err
 	}

@@ -40,8 +40,8 @@ type Match struct {
 
 // source is where a broadcast comes from. Errors are errAbsent, errRefused, errHole, errNew, or pass.
 type source interface {
-	// sync says where the broadcast is.
-	sync(ctx context.Context) (place, error)
+	// sync says where the broadcast is: at a fragment from one on, if it has any.
+	sync(ctx context.Context, from int) (place, error)
 	// fragment returns a body of a fragment.
 	fragment(ctx context.Context, token string, number int, part broadcast.Part) ([]byte, error)
 	// another waits for a broadcast behind one that is over, of which next is the fragment that did not come. It reports false if there
@@ -78,6 +78,8 @@ func Check(u *url.URL) error {
 var (
 	errHole = errors.New("the relay has dropped fragments that were not read")
 	errNew  = errors.New("the relay broadcasts another match")
+	// errDamaged is errHole where the relay has the fragment, but damaged.
+	errDamaged = fmt.Errorf("it arrives damaged: %w", errHole)
 )
 
 // errSilent means that the game has gone without an end.
@@ -109,6 +111,14 @@ func (m *Match) Run(ctx context.Context) error {
 	for {
 		err := r.record(ctx)
 		m.Metrics.over(m)
+		switch {
+		case errors.Is(err, errDamaged):
+			r.from = r.state.Next + 1
+		case errors.Is(err, errHole):
+			r.from = r.state.Next
+		default:
+			r.from = 0
+		}
 		switch {
 		case err == nil && !r.source.another(ctx, r.state.Token, r.state.Next):
 			return ctx.Err()
@@ -142,6 +152,7 @@ type run struct {
 	source source
 	dir    *dir
 	state  state // without a file as long as nothing was read
+	from   int   // the fragment behind a hole from which on the next file begins, so that it repeats nothing; 0 is none
 }
 
 // name returns the path of the file.
@@ -227,8 +238,11 @@ func (r *run) join(ctx context.Context) ([]step, error) {
 
 // joinOnce sets the state if it succeeds: a file begins only with bodies that are whole.
 func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) {
-	if at, err = r.source.sync(ctx); err != nil {
+	if at, err = r.source.sync(ctx, r.from); err != nil {
 		return at, nil, err
+	}
+	if at.Fragment < r.from && at.Fragment >= r.from-maxBehind { // else it is another match
+		return at, nil, fmt.Errorf("sync: fragment %d, which is written: %w", at.Fragment, errAbsent)
 	}
 	label, name, err := r.dir.free(time.Now(), r.state.last)
 	if err != nil {
@@ -270,7 +284,7 @@ func (r *run) next(ctx context.Context) (step, error) {
 				return s, nil
 			}
 			if damaged++; damaged == maxDamaged {
-				return step{}, fmt.Errorf("fragment %d arrives damaged: %w: %w", r.state.Next, err, errHole)
+				return step{}, fmt.Errorf("fragment %d: %w: %w", r.state.Next, errDamaged, err)
 			}
 		}
 		if errors.Is(err, errAbsent) {
@@ -297,7 +311,7 @@ func (r *run) next(ctx context.Context) (step, error) {
 
 // look finds out why the relay does not have the next body. It returns nil if it should be asked again.
 func (r *run) look(ctx context.Context) error {
-	at, err := r.source.sync(ctx)
+	at, err := r.source.sync(ctx, 0)
 	silence := cmp.Or(r.Silence, defaultSilence)
 	switch {
 	case err != nil:

@@ -223,7 +223,7 @@ func (p *pushed) get(w http.ResponseWriter, path []string, from string) {
 }
 
 // sync implements source.
-func (p *pushed) sync(ctx context.Context) (place, error) {
+func (p *pushed) sync(ctx context.Context, _ int) (place, error) {
 	for {
 		at, ok, changed := p.joined()
 		if ok {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type broadcasts struct {
 	BroadcastInto    string         `help:"Where the demos of --broadcast-listen and --broadcast-allow are written: a directory of each server, and of each URL, below PATH in a root." placeholder:"ALIAS/PATH"`
 	BroadcastAge     time.Duration  `help:"Remove a finished demo of a broadcast so long after its last byte. Default: never." placeholder:"DURATION"`
 	BroadcastSpace   size           `help:"Remove the oldest finished demos of broadcasts when all of them take more, such as 100GiB. Default: any number of bytes." default:"0" placeholder:"BYTES"`
+	BroadcastPace    time.Duration  `help:"The shortest time between two requests to a relay for one match. Others than yours expect a second." default:"1s" placeholder:"DURATION"`
 	BroadcastNetwork []netip.Prefix `help:"A network, beside the public ones, in which hosts of broadcasts may have their addresses. Repeatable." placeholder:"CIDR"`
 }
 
@@ -125,7 +127,9 @@ func (b *broadcasts) follow(ctx context.Context, roots []catalog.Root, d Daemon)
 	for _, r := range roots {
 		dirs[r.Alias] = r.Dir
 	}
-	like := playcast.Match{Networks: b.BroadcastNetwork, Agent: "replayd/" + Version(), Log: d.Log, Metrics: playcast.NewMetrics(d.Metrics)}
+	like := playcast.Match{
+		Networks: b.BroadcastNetwork, Agent: "replayd/" + Version(), Pace: b.BroadcastPace, Log: d.Log, Metrics: playcast.NewMetrics(d.Metrics),
+	}
 	matches, err := b.matches(dirs)
 	if err != nil {
 		return f, err
@@ -154,6 +158,7 @@ func (b *broadcasts) follow(ctx context.Context, roots []catalog.Root, d Daemon)
 	var running sync.WaitGroup
 	for _, m := range matches {
 		m.Networks, m.Agent, m.Log, m.Metrics = like.Networks, like.Agent, like.Log, like.Metrics
+		m.Pace = cmp.Or(m.Pace, like.Pace) // a relay's own is not asked by anybody
 		running.Go(func() { m.Follow(ctx) })
 	}
 	f.wait = func() { cancel(); running.Wait() }

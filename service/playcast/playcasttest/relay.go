@@ -124,7 +124,7 @@ func (r *Relay) serve(w http.ResponseWriter, request *http.Request) {
 	if r.Requests++; r.Requests%r.Every == 0 && r.Newest < First+len(r.Deltas)-1 {
 		r.Newest++
 	}
-	body, ok := r.body(strings.TrimPrefix(request.URL.Path, "/tv/1234/"))
+	body, ok := r.body(strings.TrimPrefix(request.URL.Path, "/tv/1234/"), request.URL.Query().Get("fragment"))
 	if r.Fault != nil && r.Fault(w, request, body) {
 		return
 	}
@@ -135,10 +135,16 @@ func (r *Relay) serve(w http.ResponseWriter, request *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// body returns what a path below the broadcast has.
-func (r *Relay) body(path string) ([]byte, bool) {
+// body returns what a path below the broadcast has, and for sync from a fragment on.
+func (r *Relay) body(path, from string) ([]byte, bool) {
 	if path == "sync" {
-		at := map[string]any{"tick": 1, "rtdelay": 20.5, "rcvage": 0.5, "fragment": max(r.Oldest, r.Newest-7), "signup_fragment": 0, "tps": 64, "keyframe_interval": 0.01, "map": "a map", "protocol": 5}
+		fragment := max(r.Oldest, r.Newest-7)
+		if n, err := strconv.Atoi(from); err == nil {
+			if fragment = max(r.Oldest, n); n > r.Newest {
+				return nil, false
+			}
+		}
+		at := map[string]any{"tick": 1, "rtdelay": 20.5, "rcvage": 0.5, "fragment": fragment, "signup_fragment": 0, "tps": 64, "keyframe_interval": 0.01, "map": "a map", "protocol": 5}
 		if r.Change != nil {
 			r.Change(at)
 		}
