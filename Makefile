@@ -180,6 +180,7 @@ wheels: .cache/python/bin/protoc-gen-mypy ## Build wheels with the program in th
 		packaging/wheel $${system%/*} $${system#*/} bin/wheels/program bin/wheels/any/*.whl bin/wheels; \
 	done
 	rm bin/wheels/program
+	packaging/checkwheels bin/wheels $(WHEELS)
 
 # A snapshot, unless RELEASE is set: then of the tag that HEAD has. Nothing is published.
 RELEASE ?=
