@@ -1,12 +1,12 @@
 // Plays Source 2 demos: Dota 2, Counter-Strike 2 and Deadlock.
 
 import type { Batch, Event, Filter, Replay } from "@replayd/client";
-import { CombatLogType, type CombatLog, type FieldValue, type GameEvent, type Kill, type SampleEntity, type SamplePlayer } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
+import { type Actor, CombatLogType, type CombatLog, type FactKill, type FieldValue, type GameEvent, type SampleEntity, type SamplePlayer } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
 import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
 import { drafted, draftFields, draftOf, words } from "./draft.js";
-import type { Format, News, Person, Sample, Side, World } from "./format.js";
+import { seldom, type Dot, type Format, type News, type Person, type Sample, type Side, type World } from "./format.js";
 import { type Area, stretch } from "./minimap.js";
 import type { Overview } from "./overview.js";
 import { type Place, Steps } from "./steps.js";
@@ -26,14 +26,11 @@ const sides = {
 
 /** What happened, and what people said. */
 const said: Filter[] = [
-  { kinds: ["chat", "kill", "fault"] },
-  { kinds: ["combat_log"], dem: { types: ["DEATH", "TEAM_BUILDING_KILL", "AEGIS_TAKEN", "BUYBACK"].map((type) => `COMBAT_LOG_TYPE_${type}`) } },
-  { kinds: ["game_event"], dem: { types: ["player_death", "round_start", "round_end", "begin_new_match", "bomb_planted", "bomb_defused", "bomb_exploded"] } },
+  { kinds: ["chat", "fact_kill", "fault"] },
+  { kinds: ["combat_log"], dem: { types: ["TEAM_BUILDING_KILL", "AEGIS_TAKEN", "BUYBACK"].map((type) => `COMBAT_LOG_TYPE_${type}`) } },
+  { kinds: ["game_event"], dem: { types: ["round_start", "round_end", "begin_new_match", "bomb_planted", "bomb_defused", "bomb_exploded"] } },
   { kinds: ["entity_created", "entity_updated"], dem: { classes: ["CDOTAGamerulesProxy"], fields: draftFields } },
 ];
-
-/** How many values a chart's line has at most, of a game of known length. */
-const points = 480;
 
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
 
@@ -55,7 +52,6 @@ export class Player {
   readonly worths = new Steps<number>();
   readonly scores = new Steps<string>();
   readonly items = new Steps<string>();
-  body: number | undefined;
 
   constructor(readonly id: number) {}
 
@@ -83,6 +79,7 @@ interface Building {
 export class DemWorld implements World {
   readonly news: News[] = [];
   readonly samples: Sample[] = [];
+  readonly dots: Dot[] = [];
   readonly beats: number[] = [];
   readonly players = new Map<number, Player>();
   readonly buildings = new Map<string, Building>();
@@ -153,7 +150,7 @@ export class DemWorld implements World {
         return this.fought(kind.value, tick);
       case "gameEvent":
         return this.happened(kind.value, tick);
-      case "kill":
+      case "factKill":
         return this.killed(kind.value, tick);
       case "fault":
         if (!this.fault) this.news.push({ tick, kind: "fault", client: -1, text: `Some of the demo cannot be decoded: ${kind.value.detail}` });
@@ -164,17 +161,6 @@ export class DemWorld implements World {
   /** Applies an entry of Dota's combat log. */
   private fought(entry: CombatLog, tick: number): void {
     switch (entry.type) {
-      case CombatLogType.DEATH: {
-        if (!entry.isTargetHero || entry.isTargetIllusion) return;
-        const target = this.ofHero(entry.targetName);
-        const attacker = this.ofHero(entry.attackerName);
-        const victim = this.nameOf(target, tick) || words(entry.targetName);
-        if (entry.isAttackerHero && entry.attackerName !== entry.targetName) {
-          const by = entry.inflictorName && entry.inflictorName !== "dota_unknown" ? ` with ${words(entry.inflictorName)}` : "";
-          this.news.push({ tick, kind: "death", client: attacker, name: this.nameOf(attacker, tick) || words(entry.attackerName), text: `killed ${victim}${by}` });
-        } else this.news.push({ tick, kind: "death", client: target, name: victim, text: entry.attackerName && entry.attackerName !== entry.targetName ? `died to ${words(entry.attackerName)}` : "died" });
-        return;
-      }
       case CombatLogType.TEAM_BUILDING_KILL:
         this.news.push({ tick, kind: "goal", client: -1, text: `${words(entry.targetName) || "A building"} fell` });
         return;
@@ -188,25 +174,17 @@ export class DemWorld implements World {
     }
   }
 
-  /** Applies a kill of Deadlock. */
-  private killed({ victimIndex, attackerIndex, scorerIndex, assisterIndexes }: Kill, tick: number): void {
-    const victim = this.ofBody(victimIndex);
-    if (victim < 0) return;
-    const name = this.nameOf(victim, tick);
-    const attacker = [scorerIndex, attackerIndex].map((index) => this.ofBody(index)).find((id) => id >= 0 && id !== victim);
-    if (attacker === undefined) {
-      this.news.push({ tick, kind: "death", client: victim, name, text: "died" });
-      return;
-    }
-    const helpers = assisterIndexes.map((index) => this.ofBody(index)).filter((id) => id >= 0 && id !== attacker).map((id) => this.nameOf(id, tick));
-    const help = helpers.length ? ` with help of ${helpers.join(", ")}` : "";
-    this.news.push({ tick, kind: "death", client: attacker, name: this.nameOf(attacker, tick), text: `killed ${name}${help}` });
-  }
-
-  /** The player of a body, or -1 if there is none. */
-  private ofBody(index: number | undefined): number {
-    if (index !== undefined) for (const { id, body } of this.players.values()) if (body === index) return id;
-    return -1;
+  private killed({ killer, victim, assists, weapon, headshot, throughSmoke, noScope, reincarnates }: FactKill, tick: number): void {
+    const nameOf = (one: Actor | undefined) => one?.name || words(one?.heroName ?? one?.unitName ?? "") || "somebody";
+    const id = victim?.playerId ?? -1;
+    if (victim?.place) this.dots.push({ tick, id, x: victim.place.x, y: -victim.place.y, died: true });
+    const how = [
+      weapon && ` with ${words(weapon)}`, assists.length > 0 && ` with help of ${assists.map(nameOf).join(", ")}`, headshot && ", headshot", throughSmoke && ", through smoke",
+      noScope && ", without a scope", reincarnates && ", who comes back to life",
+    ].filter(Boolean).join("");
+    const other = killer !== undefined && (killer.playerId === undefined || killer.playerId !== victim?.playerId);
+    if (other && killer.playerId !== undefined) this.news.push({ tick, kind: "death", client: killer.playerId, name: nameOf(killer), text: `killed ${nameOf(victim)}${how}` });
+    else this.news.push({ tick, kind: "death", client: id, name: nameOf(victim), text: other ? `died to ${nameOf(killer)}` : "died" });
   }
 
   /** Applies a game event. It identifies players by slot. */
@@ -220,15 +198,6 @@ export class DemWorld implements World {
     const nameIn = (key: string) => keyOf(key)?.playerName || this.nameOf(who(key), tick) || "somebody";
     const goal = (key: string, text: string) => this.news.push({ tick, kind: "goal", client: who(key), name: nameIn(key), text });
     switch (name) {
-      case "player_death": {
-        const [victim, attacker] = [who("userid"), who("attacker")];
-        const target = nameIn("userid");
-        const weapon = String(value("weapon") ?? "").replaceAll("_", " ");
-        const how = [weapon && ` with ${weapon}`, value("headshot") === true && ", headshot"].filter(Boolean).join("");
-        if (attacker >= 0 && attacker !== victim) this.news.push({ tick, kind: "death", client: attacker, name: nameIn("attacker"), text: `killed ${target}${how}` });
-        else this.news.push({ tick, kind: "death", client: victim, name: target, text: "died" });
-        return;
-      }
       case "round_start":
         this.news.push({ tick, kind: "round", client: -1, text: this.rounds === undefined ? "A round begins" : `Round ${this.rounds + 1} begins` });
         return;
@@ -254,7 +223,6 @@ export class DemWorld implements World {
   /** Records how a player stands. */
   private sampled(now: SamplePlayer, tick: number): void {
     const player = this.player(now.playerId);
-    player.body = now.bodyIndex;
     player.names.note(tick, now.name || words(now.heroName ?? "") || `#${now.playerId}`);
     player.teams.note(tick, now.team);
     if (now.heroName) player.heroes.note(tick, now.heroName);
@@ -271,6 +239,7 @@ export class DemWorld implements World {
     player.places.note(tick, place, (a, b) => a?.x === b?.x && a?.y === b?.y);
     if (place) {
       this.seen = stretch(this.seen, place);
+      this.dots.push({ tick, id: player.id, ...place });
       this.walked.to(`${this.stream} ${player.id}`, place);
     }
     if (now.angles) player.angles.note(tick, (-now.angles.y * Math.PI) / 180);
@@ -369,8 +338,7 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
   const ticksPerSecond = replay.ticksPerSecond ?? (title === "dota" ? 30 : 64);
   const walked = new Walked(title === "dota" ? 350 : 160);
   const every = (seconds: number) => ({ every: Math.max(1, Math.round(seconds * ticksPerSecond)) });
-  const players = (seconds: number): Filter => ({ kinds: ["sample_player"], ticks: every(seconds) });
-  const length = (replay.lastTick ?? 0) / ticksPerSecond;
+  const players = (ticks: { every: number }): Filter => ({ kinds: ["sample_player"], ticks });
   const playerOf = (world: DemWorld, id: number, tick: number) => {
     const team = world.players.get(id)?.teams.at(Math.max(tick, world.from)) ?? world.players.get(id)?.teams.values[0] ?? 0;
     return { name: world.nameOf(id, tick), colour: team ? lineColour(title, team, id) : theme().neutral };
@@ -378,11 +346,11 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
   return {
     around: {
       include: [
-        players(title === "dota" ? 1 / 4 : 1 / 8), { kinds: ["tick"] }, ...said,
+        players(every(title === "dota" ? 1 / 4 : 1 / 8)), { kinds: ["tick"] }, ...said,
         ...[buildings, sides, rules].map((dem): Filter => ({ kinds: ["sample_entity"], ticks: every(2), dem })),
       ],
     },
-    whole: { include: [players(Math.max(1, length / points)), { kinds: ["sample_entity"], ticks: every(5), dem: rules }, ...said] },
+    whole: { include: [players({ every: seldom(replay) }), { kinds: ["sample_entity"], ticks: every(5), dem: rules }, ...said] },
     stateless: true,
     charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
     world: (start) => new DemWorld(start, ticksPerSecond, walked),

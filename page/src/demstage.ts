@@ -65,6 +65,7 @@ export class DemStage extends Minimap<DemWorld> {
     const { world, tick, ticksPerSecond } = this.game;
     const t = theme();
     this.ground(c, ratio);
+    this.warm(c);
     for (const spot of spots) {
       const player = world.players.get(spot.id)!;
       if (this.alive(spot.id)) this.trail(c, player.places, spot, 4 * ticksPerSecond, teamColour(this.title, player.teams.at(tick) ?? 0), 900);

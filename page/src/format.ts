@@ -1,6 +1,6 @@
 // The interfaces between the player and a format.
 
-import type { Batch, StreamOptions } from "@replayd/client";
+import type { Batch, Replay, StreamOptions } from "@replayd/client";
 import type { Choice } from "./draft.js";
 import type { Game } from "./game.js";
 import type { Stage } from "./stage.js";
@@ -30,6 +30,15 @@ export interface Sample {
   value: number;
 }
 
+/** Where a player was, or died, at a tick. */
+export interface Dot {
+  tick: number;
+  id: number;
+  x: number;
+  y: number;
+  died?: boolean;
+}
+
 /** The loaded part of a game. */
 export interface World {
   /** The tick at which its stream began. */
@@ -39,6 +48,7 @@ export interface World {
   to: number;
   readonly news: News[];
   readonly samples: Sample[];
+  readonly dots: Dot[];
   /** Ticks of the events that the time line's density counts. */
   readonly beats: number[];
   apply(batch: Batch): void;
@@ -104,4 +114,9 @@ export interface Format<W extends World = World> {
   missing?(world: W, tick: number): string;
   /** Whether there are lists of what each player built. */
   readonly builds?: boolean;
+}
+
+/** How many ticks are between samples of a whole game: a second, and more in a long game, so that it has 480 of each player. */
+export function seldom({ lastTick, ticksPerSecond = 50 }: Replay): number {
+  return Math.max(Math.round(ticksPerSecond), Math.floor((lastTick ?? 0) / 480));
 }

@@ -2,7 +2,7 @@
 
 import { Batch, FollowState, type Replay, type StreamEventsResponse, type StreamOptions } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
-import type { Format, News, World } from "./format.js";
+import type { Dot, Format, News, World } from "./format.js";
 import { follow, lagFor } from "./live.js";
 import { ask, client, isAway, sleep } from "./net.js";
 import { Steps } from "./steps.js";
@@ -17,11 +17,12 @@ const together = 40;
 /** How long to wait at most before the next attempt to reconnect, by how long the daemon has been away: one that restarts is back at once, or not soon. */
 const patience = [{ away: 1000, wait: 50 }, { away: 5000, wait: 100 }, { away: Infinity, wait: 1000 }]; // milliseconds
 
-/** The news, beats and chart values of the whole game so far. */
+/** The news, beats, dots and chart values of the whole game so far. */
 export class Told {
   /** In the order of their ticks, like beats and the lines of charts. */
   readonly marks: News[] = [];
   readonly beats: number[] = [];
+  readonly dots: Dot[] = [];
   readonly charts = new Map<string, Map<number, Steps<number>>>();
   /** Nothing is missing up to this tick. */
   covered = -1;
@@ -30,6 +31,7 @@ export class Told {
   take(world: World, to: number): void {
     const fresh = (tick: number) => tick > this.covered && tick <= to;
     for (const news of world.news) if (fresh(news.tick)) this.marks.push(news);
+    for (const dot of world.dots) if (fresh(dot.tick)) this.dots.push(dot);
     for (const tick of world.beats) if (fresh(tick)) this.beats.push(tick);
     for (const { chart, id, tick, value } of world.samples) {
       if (!fresh(tick)) continue;
@@ -41,6 +43,7 @@ export class Told {
     }
     this.covered = Math.max(this.covered, to);
     forget(world.news, ({ tick }) => tick <= to);
+    forget(world.dots, ({ tick }) => tick <= to);
     forget(world.beats, (tick) => tick <= to);
     forget(world.samples, ({ tick }) => tick <= to);
   }

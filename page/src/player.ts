@@ -9,6 +9,7 @@ import type { Choice } from "./draft.js";
 import type { Format as Played, News, Person, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
+import { heats } from "./heat.js";
 import { facts, Inspector } from "./inspector.js";
 import { overviewOf } from "./overview.js";
 import { report } from "./report.js";
@@ -26,7 +27,7 @@ const sideBySide = 2;
 /** What the keys do. */
 const keyNames = [
   ["Space, k", "Play and pause"], [", and .", "One tick back and on"], ["← and →", "Five seconds back and on"], ["Home and End", "To the beginning and the end"],
-  ["< and >", "Slower and faster"], ["l", "To what happens now, of a live game"], ["+, - and 0", "Closer, farther, everybody"], ["i", "The inspector"], ["?", "This list"],
+  ["< and >", "Slower and faster"], ["l", "To what happens now, of a live game"], ["+, - and 0", "Closer, farther, everybody"], ["h", "Where players have been, and died"], ["p", "A picture"], ["i", "The inspector"], ["?", "This list"],
 ] as const;
 
 /** The bar at the top of every view of a replay. */
@@ -171,7 +172,9 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     label.textContent = "Copied";
     setTimeout(() => (label.textContent = "Link"), 1500);
   } }, icon("link"), h("span", {}, "Link"));
-  const picture = h("p", { class: "doubt", role: "note", hidden: true });
+  const ground = h("p", { class: "doubt", role: "note", hidden: true });
+  const heated = h("p", { class: "heated", role: "status", hidden: true });
+  const warmth = h("button", { type: "button", "aria-label": "Heat map (h)", "aria-pressed": "false", onclick: () => warmer() }, icon("heat"));
   const pointed = pointing(canvas, scene as Stage);
   const help = h("dialog", { class: "help", "aria-label": "Keys" }, h("h2", {}, "Keys"),
     h("dl", {}, ...keyNames.flatMap(([key, what]) => [h("dt", {}, key), h("dd", {}, what)])),
@@ -183,7 +186,8 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const tools = h("div", { class: "zoom" },
     h("button", { type: "button", "aria-label": "Closer", onclick: () => scene.zoom(1.4) }, icon("plus")),
     h("button", { type: "button", "aria-label": "Farther", onclick: () => scene.zoom(1 / 1.4) }, icon("minus")),
-    h("button", { type: "button", "aria-label": "Show everybody", onclick: () => all() }, icon("frame")));
+    h("button", { type: "button", "aria-label": "Show everybody", onclick: () => all() }, icon("frame")), warmth,
+    h("button", { type: "button", "aria-label": "Save a picture (p)", onclick: () => picture() }, icon("drop")));
 
   if (overlay) {
     document.body.classList.toggle("see-through", asked.get("bg") === "transparent");
@@ -192,12 +196,12 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   } else {
     fill(app, h("main", { class: format.charts.length > 0 ? "player wide" : "player" },
       bar(replay, live, share, inspect, keysButton),
-      h("div", { class: "stage" }, canvas, notice, pointed.element, tools),
+      h("div", { class: "stage" }, canvas, notice, heated, pointed.element, tools),
       h("aside", { class: "side", "aria-label": "Players and events" },
         h("section", { class: "people" }, heads, players),
         format.charts.length > 0 && charts.element,
         tabs.element, ...listed.map(([, section]) => section),
-        ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)), picture,
+        ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)), ground,
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)))),
       h("footer", { class: "transport" },
         timeline.element,
@@ -255,8 +259,24 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     if (!overlay) history.replaceState({ tick: Math.floor(game.tick), playing, live, speed } satisfies Kept, "", url);
   };
 
+  /** Goes on to the next heat map that has something, and says what it is. */
+  const warmer = () => {
+    do scene.heat = heats[(heats.indexOf(scene.heat) + 1) % heats.length];
+    while (scene.heat && !game.told.dots.some(({ died }) => (died ?? false) === (scene.heat === heats[2])));
+    rename(warmth, scene.heat || "Heat map (h)");
+    warmth.setAttribute("aria-pressed", String(scene.heat !== ""));
+    heated.textContent = scene.heat;
+    heated.hidden = !scene.heat;
+  };
+  /** Saves what is seen of the game. */
+  const picture = () => canvas.toBlob((blob) => {
+    const link = h("a", { href: URL.createObjectURL(blob!), download: `${title} ${timeText(game.tick / game.ticksPerSecond).replaceAll(":", ".")}.png` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+
   const keys: Record<string, () => void> = {
-    " ": toggle, k: toggle, l: () => game.grows && game.goLive(), i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
+    " ": toggle, k: toggle, l: () => game.grows && game.goLive(), h: warmer, p: picture, i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
     ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => { game.seek(0); address(); }, End: () => { game.seek(game.last); address(); },
     "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
     "<": () => faster(-1), ">": () => faster(1), "?": () => help.showModal(),
@@ -381,8 +401,8 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
       fill(play, icon(game.playing ? "pause" : "play"));
       rename(play, game.playing ? "Pause (space)" : "Play (space)");
     }
-    picture.hidden = !scene.note;
-    if (picture.textContent !== scene.note) picture.textContent = scene.note;
+    ground.hidden = !scene.note;
+    if (ground.textContent !== scene.note) ground.textContent = scene.note;
     live.hidden = !game.grows;
     live.classList.toggle("on-air", game.live);
     const text = game.live ? `LIVE ${game.delay} ms` : "GO LIVE";

@@ -3,7 +3,7 @@
 
 import type { Batch, Event, Filter, Kind, Replay } from "@replayd/client";
 import { type PlayerInfo, type PlayerRef, Result, type SamplePlayer, StepEnd, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
-import type { Format, News, Person, Sample, World } from "./format.js";
+import type { Dot, Format, News, Person, Sample, World } from "./format.js";
 import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
@@ -35,6 +35,7 @@ class Track {
 export class SC2World implements World {
   readonly news: News[] = [];
   readonly samples: Sample[] = [];
+  readonly dots: Dot[] = [];
   readonly beats: number[] = [];
   readonly economies = new Map<number, Steps<SamplePlayer>>();
   /** The living units by index, and all units that lived in the loaded part. */
@@ -88,6 +89,7 @@ export class SC2World implements World {
         const owner = playerOf(event);
         if (end !== UnitEnd.KILLED || !unit?.class || owner <= 0) break;
         this.beats.push(tick);
+        this.dots.push({ tick, id: owner, x: kind.value.x, y: -kind.value.y, died: true });
         if (unit.class !== UnitClass.STRUCTURE || !killer || killer === owner) break;
         this.tell("goal", killer, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName ?? "")}`);
         break;
@@ -235,6 +237,7 @@ class SC2Stage extends Minimap<SC2World> {
     const { tick } = this.game;
     const t = theme();
     this.ground(c, ratio);
+    this.warm(c);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const zoom = Math.max(1, Math.sqrt(this.camera.scale / 4));
     for (const track of this.here()) {

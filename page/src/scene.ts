@@ -43,6 +43,7 @@ export class Scene extends Stage<TeeWorld> {
     const { x, y, scale } = this.camera;
     this.map?.draw(c, x, y, scale * ratio, c.canvas.width, c.canvas.height);
     this.in(c, ratio);
+    this.warm(c);
     for (const { id } of spots) this.trail(c, game.world.client(id));
     for (const client of game.world.clients.values()) this.death(c, client);
     for (const spot of spots) this.tee(c, game.world.client(spot.id), spot);

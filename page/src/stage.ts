@@ -2,6 +2,7 @@
 
 import type { World } from "./format.js";
 import type { Game } from "./game.js";
+import { type Heat, HeatMap } from "./heat.js";
 import { theme } from "./theme.js";
 
 /** The centre of the picture in world units (y points down), and the scale in CSS pixels per world unit. */
@@ -36,6 +37,9 @@ export abstract class Stage<W extends World = World> {
   automatic = true;
   /** What is missing of the picture, in one sentence, or nothing. */
   note = "";
+  /** What is drawn over the ground: where players have been or died, of the one that is followed or all. */
+  heat: Heat = "";
+  private readonly heatMap = new HeatMap();
   /** Everything that each tick needs, such as the map, has been loaded. */
   whole = true;
   protected width = 0;
@@ -154,6 +158,13 @@ export abstract class Stage<W extends World = World> {
     camera.y += (target.y - camera.y) * part;
     camera.scale += (target.scale - camera.scale) * part;
     this.placed ||= this.game.ready && this.whole; // until then the target may still change
+  }
+
+  /** Draws the heat map, if the viewer wants it, into a context in world units. */
+  protected warm(c: CanvasRenderingContext2D): void {
+    const { heat, followed, game: { told: { dots } } } = this;
+    const died = heat === "Where players died";
+    if (heat) this.heatMap.draw(c, dots, (dot) => (dot.died ?? false) === died && (followed === undefined || dot.id === followed), [heat, followed, dots.length >> 6, theme().name].join());
   }
 
   /** Switches a context to world units. */

@@ -1,7 +1,7 @@
 // Plays teehistorian files.
 
 import type { Replay } from "@replayd/client";
-import type { Format, Person } from "./format.js";
+import { seldom, type Format, type Person } from "./format.js";
 import type { Game } from "./game.js";
 import { GameMap } from "./map.js";
 import { ask, client } from "./net.js";
@@ -11,7 +11,7 @@ import { kinds, teamText, TeeWorld, wholeKinds } from "./world.js";
 
 export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
   return {
-    around: { kinds }, whole: { kinds: wholeKinds }, charts: [],
+    around: { kinds }, whole: { include: [{ kinds: wholeKinds }, { kinds: ["sample_player"], ticks: { every: seldom(replay) } }] }, charts: [],
     world: (start) => new TeeWorld(start),
     stage: (canvas, game: Game<TeeWorld>) => {
       const scene = new Scene(canvas, game);

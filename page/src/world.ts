@@ -1,9 +1,9 @@
 // The state of a game from a teehistorian, kept for each tick of the loaded part.
 
 import type { Batch, Kind } from "@replayd/client";
-import type { News, Sample, World } from "./format.js";
+import type { Dot, News, Sample, World } from "./format.js";
 import { type Place, placeBetween, Steps } from "./steps.js";
-import type { Event, Input } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
+import type { Event, Input, SamplePlayer } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
 
 /** The part of an input that is shown: the aim relative to the character, and whether the hook is out. */
 export interface Aim {
@@ -47,6 +47,7 @@ export class TeeWorld implements World {
   readonly clients = new Map<number, Client>();
   readonly news: News[] = [];
   readonly samples: Sample[] = [];
+  readonly dots: Dot[] = [];
   readonly beats: number[] = [];
   from = 0;
   to = -1;
@@ -131,8 +132,16 @@ export class TeeWorld implements World {
         break;
       case "factDeath": {
         const { clientId, x, y, name } = kind.value;
-        if (x !== undefined && y !== undefined) this.client(clientId).deaths.push({ tick, x, y });
+        if (x !== undefined && y !== undefined) {
+          this.client(clientId).deaths.push({ tick, x, y });
+          this.dots.push({ tick, id: clientId, x, y, died: true });
+        }
         tell("death", clientId, "died", name);
+        break;
+      }
+      case "samplePlayer": {
+        const { x, y, clientId: id } = kind.value as SamplePlayer;
+        if (x !== undefined && y !== undefined) this.dots.push({ tick, id, x, y });
         break;
       }
       case "inputNew":

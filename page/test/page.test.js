@@ -170,7 +170,7 @@ const matches = [
   },
   {
     name: "cs.dem", last: 640, players: 10, at: 500, who: 2, marks: 2,
-    side: [/Analysts.*3.*Ada.*\$800.*Linus.*\$1400.*Compilers.*4.*Frances.*dead/s], feed: [/Round 8 begins/, /Linus killed Frances with ak47, headshot/],
+    side: [/Analysts.*3.*Ada.*\$800.*Linus.*\$1400.*Compilers.*4.*Frances.*dead/s], feed: [/Round 8 begins/, /Linus killed Frances with Ak47, headshot/],
   },
   { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Build order.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
 ];
@@ -225,6 +225,33 @@ test("a game says what is pointed at and what keys do, and is where it was after
   await page.waitForSelector(".replays li");
   await page.goBack();
   await goesOn();
+});
+
+test("keys draw where players have been and died, and save a picture", options, async (t) => {
+  const page = await tab(t);
+  for (const [name, shows] of [["dota.dem?tick=780", ["Where players have been", "Where players died"]], ["recorded.teehistorian?tick=1000", ["Where players have been"]]]) {
+    await page.goto(`${daemon.url}/replay/samples/${name}`);
+    await shown(page);
+    await until(page, () => document.querySelector(".timeline").dataset.marks > 0);
+    const picture = () => page.$eval("canvas.scene", (canvas) => canvas.toDataURL());
+    const without = await picture();
+    for (const what of shows) {
+      await until(page, (text) => { // once the replay has been surveyed
+        const said = document.querySelector(".heated");
+        if (said.hidden || said.textContent !== text) dispatchEvent(new KeyboardEvent("keydown", { key: "h" }));
+        return !said.hidden && said.textContent === text;
+      }, what);
+      await sleep(200);
+      assert.notEqual(await picture(), without, what);
+    }
+    await accessible(page);
+    while (await page.$(".heated:not([hidden])")) await page.keyboard.press("h");
+    const saved = await page.evaluate(() => new Promise((resolve) => {
+      HTMLAnchorElement.prototype.click = function () { resolve(`${this.download} ${this.href}`); };
+      dispatchEvent(new KeyboardEvent("keydown", { key: "p" }));
+    }));
+    assert.match(saved, /^.+ \d+\.\d\d\.png blob:/);
+  }
 });
 
 test("the list of what happened stays at its end, unless the viewer has scrolled in it", options, async (t) => {

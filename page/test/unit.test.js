@@ -8,6 +8,7 @@ const { draftOf, words, chosen } = await source("draft.ts");
 const { TeeWorld, kinds, wholeKinds } = await source("world.ts");
 const { follow, lagFor } = await source("live.ts");
 const { Walked } = await source("walked.ts");
+const { seldom } = await source("format.ts");
 const { Steps, placeBetween } = await source("steps.ts");
 globalThis.matchMedia ??= () => ({ matches: false, addEventListener() {} }); // a browser's, which colours need
 const { DemWorld } = await source("dem.ts");
@@ -52,6 +53,10 @@ test("the ways of players are squares without gaps, and who jumps leaves none", 
   walked.to("b", { x: 5, y: -5 });
   walked.to("b", { x: 505, y: -5 }); // it jumped
   assert.deepEqual(walked.squares.map(({ x, y }) => [x, y]).sort((a, b) => a[1] - b[1] || a[0] - b[0]), [[0, -10], [500, -10], [0, 0], [10, 0], [20, 0], [30, 0], [40, 0]]);
+});
+
+test("a long game is asked for fewer samples, and a short one for one a second", () => {
+  assert.deepEqual([{ lastTick: 900, ticksPerSecond: 30 }, { lastTick: 72_000, ticksPerSecond: 30 }, {}].map(seldom), [30, 150, 50]);
 });
 
 test("a draft says who chose, and when, as far as a demo has it", () => {
@@ -137,13 +142,17 @@ test("kills, damage and chat of a demo are told by players", () => {
   stands(1, 2, { health: 80 });
   stands(2, 1, { health: 95 });
   assert.deepEqual(world.beats, [1], "one for a tick, and none of who recovers");
-  tell(4, "kill", { victimIndex: 11, attackerIndex: 20, scorerIndex: 10, assisterIndexes: [12, 10] });
-  tell(5, "kill", { victimIndex: 20, attackerIndex: 10, assisterIndexes: [] });
-  tell(201, "kill", { victimIndex: 12, attackerIndex: 20, assisterIndexes: [] });
+  const actor = (id, more) => ({ playerId: id, name: ["one", "two", "three"][id], ...more });
+  tell(4, "factKill", { killer: actor(0), victim: actor(1, { place: { x: 3, y: 4, z: 0 } }), assists: [actor(2), { heroName: "npc_dota_hero_axe" }], weapon: "weapon_awp", headshot: true });
+  tell(200, "factKill", { killer: { unitName: "npc_dota_roshan" }, victim: actor(2), assists: [] });
+  tell(200, "factKill", { killer: actor(2), victim: actor(2), assists: [], weapon: "hegrenade" });
+  tell(201, "factKill", { victim: actor(2), assists: [] });
   tell(202, "chat", { $typeName: "replayd.dem.v1.Chat", playerId: 0, text: "gg", sender: "", playerName: "" });
   assert.deepEqual(world.news.map(({ tick, kind, client, name, text }) => [tick, kind, client, name, text]), [
-    [4, "death", 0, "one", "killed two with help of three"], [201, "death", 2, "three", "died"], [202, "chat", 0, "one", "gg"],
+    [4, "death", 0, "one", "killed two with Awp with help of three, Axe, headshot"], [200, "death", 2, "three", "died to Roshan"], [200, "death", 2, "three", "died"],
+    [201, "death", 2, "three", "died"], [202, "chat", 0, "one", "gg"],
   ]);
+  assert.deepEqual(world.dots, [{ tick: 4, id: 1, x: 3, y: -4, died: true }]);
 });
 
 test("a player is where a sample says, and a building that is told of no more is gone", () => {
