@@ -4,9 +4,11 @@ import (
 	"errors"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/teehistorian/physics"
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/verify"
 	"github.com/replayd/replayd/service/catalog"
 )
 
@@ -19,6 +21,8 @@ const (
 	ExitCorrupt   = 4   // the replay is damaged, or of a format that is not supported
 	ExitTruncated = 5   // the file ends early, and --strict was given or its format needs all of it
 	ExitLost      = 6   // the daemon or the store is unreachable, stopped or is overloaded; retrying may help
+	ExitBroken    = 7   // verify: the recording contradicts the game's rules
+	ExitUnproven  = 8   // verify: not all ticks are proven
 	ExitCancelled = 130 // interrupted
 )
 
@@ -38,6 +42,11 @@ func exitCode(err error) int {
 		{decoders.ErrCorrupt, ExitCorrupt},
 		{decoders.ErrUnsupported, ExitCorrupt},
 		{decoders.ErrLimit, ExitCorrupt},
+		{physics.ErrMap, ExitCorrupt},
+		{verify.ErrNoMap, ExitNotFound},
+		{verify.ErrOtherMap, ExitUsage},
+		{errBroken, ExitBroken},
+		{errUnproven, ExitUnproven},
 	} {
 		if errors.Is(err, known.err) {
 			return known.code

@@ -78,6 +78,7 @@ type cli struct {
 	Render renderCmd `cmd:"" help:"Draw a map's game layer as a PNG."`
 	Redact redactCmd `cmd:"" help:"Copy a teehistorian file without its secrets."`
 	Cut    cutCmd    `cmd:"" help:"Copy a range of ticks of a teehistorian file, with the state at its beginning."`
+	Verify verifyCmd `cmd:"" help:"Play a DDNet game again on its map, and say which runs the recording proves."`
 	Watch  watchCmd  `cmd:"" help:"Print changes to a daemon's replays: added, growing, finished, removed."`
 	Health healthCmd `cmd:"" help:"Check whether a daemon is serving."`
 	MCP    mcpCmd    `cmd:"" help:"Offer replays to an assistant, by the Model Context Protocol, on the standard input and output or by HTTP." name:"mcp"`

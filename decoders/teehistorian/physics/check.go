@@ -65,6 +65,10 @@ type Result struct {
 	DX, DY int32
 	// X and Y are where it is recorded.
 	X, Y int32
+	// Start and Finish: in the tick before, it came through such a tile of the map.
+	Start, Finish bool
+	// New: the character is another one from here on, as it died.
+	New bool
 }
 
 func (w *World) report(t *tee, mark Mark, dx, dy int32) {
@@ -72,7 +76,14 @@ func (w *World) report(t *tee, mark Mark, dx, dy int32) {
 	w.result = Result{
 		Tick: w.tick, Ticks: 1, ClientID: t.id, Mark: mark, Cause: t.trust.cause, Tile: t.trust.tile,
 		DX: dx, DY: dy, X: s.at[0], Y: s.at[1],
+		Start: t.starts, Finish: t.finishes,
 	}
+	w.check(&w.result)
+}
+
+// reportNew reports a character that died and appeared anew, as it had to.
+func (w *World) reportNew(t *tee) {
+	w.result = Result{Tick: w.tick, Ticks: 1, ClientID: t.id, New: true, X: w.slots[t.id].at[0], Y: w.slots[t.id].at[1]}
 	w.check(&w.result)
 }
 
@@ -132,7 +143,7 @@ func (w *World) judge(s *slot) {
 		return
 	}
 	if t.left {
-		w.report(t, Proven, 0, 0)
+		w.reportNew(t)
 		w.leave(s) // and enters again
 		return
 	}
@@ -145,7 +156,7 @@ func (w *World) judge(s *slot) {
 	reborn := t.dead && w.tiles.spawns[at]
 	switch {
 	case reborn && c.pos != at:
-		w.report(t, Proven, 0, 0)
+		w.reportNew(t)
 		w.leave(s) // and enters again
 		return
 	case t.dead && !t.trust.doubted():

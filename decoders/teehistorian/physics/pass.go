@@ -78,6 +78,8 @@ func (w *World) touch(t *tee, place int, odd bool) {
 	}
 	game, front := m.game[place], m.index(LayerFront, place)
 	is := func(tile uint8) bool { return game == tile || front == tile }
+	t.starts = t.starts || is(tileStart)
+	t.finishes = t.finishes || is(tileFinish)
 	switch {
 	case is(tileFreeze):
 		if !c.super && !c.deep {

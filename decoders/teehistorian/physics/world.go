@@ -48,23 +48,24 @@ type slot struct {
 
 // tee is a character.
 type tee struct {
-	id     int32
-	core   core
-	before core               // before the tick
-	input  teehistorian.Input // with which it acts in the tick
-	kept   teehistorian.Input // with which it acted in the tick before
-	tune   *tuning
-	team   int32 // in the tick
-	trust  trust
-	hits   []int32 // who hits it with a hammer before the tick
-	exits  []vec   // to which a teleporter may lead
-	exit   int     // to which it does
-	met    []int32 // who has an effect on it
-	dead   bool    // touches what kills
-	armed  bool    // may have weapons that are not calculated
-	left   bool    // left before the tick
-	away   bool    // out of the game, as its client watches
-	astray bool    // elsewhere than recorded
+	id               int32
+	core             core
+	before           core               // before the tick
+	input            teehistorian.Input // with which it acts in the tick
+	kept             teehistorian.Input // with which it acted in the tick before
+	tune             *tuning
+	team             int32 // in the tick
+	trust            trust
+	hits             []int32 // who hits it with a hammer before the tick
+	exits            []vec   // to which a teleporter may lead
+	exit             int     // to which it does
+	met              []int32 // who has an effect on it
+	dead             bool    // touches what kills
+	armed            bool    // may have weapons that are not calculated
+	left             bool    // left before the tick
+	away             bool    // out of the game, as its client watches
+	starts, finishes bool    // came through the start, the finish
+	astray           bool    // elsewhere than recorded
 }
 
 // lastAmbiguous is the last version of recordings in which a client may have several inputs in a tick.
@@ -240,6 +241,7 @@ func (w *World) run() {
 	for _, t := range w.present {
 		t.core = t.before
 		t.met, t.dead, t.exits = t.met[:0], false, nil
+		t.starts, t.finishes = false, false
 	}
 	for _, t := range w.present {
 		for _, id := range t.hits {
