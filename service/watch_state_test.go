@@ -1,12 +1,14 @@
 package service_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -251,5 +253,76 @@ func TestWatchStateScope(t *testing.T) {
 				seen++
 			}
 		}
+	}
+}
+
+// TestPlainState: lines of JSON and server-sent events have what gRPC has, as the document says, and only the wanted columns.
+func TestPlainState(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a", "1.teehistorian"), gameOf{number: 1, server: "a", killed: true, start: time.Now()}.data(t))
+	write(t, filepath.Join(dir, "b", "2.teehistorian"), gameOf{number: 2, server: "b", killed: true, start: time.Now()}.data(t))
+	d := startPlain(t, dir)
+	doc := documentOf(t, d)
+	first := func(responses func() *replaydv1.WatchStateResponse) *replaydv1.WatchedReplay {
+		states := replayd.States{}
+		for {
+			states.Apply(responses())
+			for _, of := range states {
+				if of.Age = nil; of.Tick != nil {
+					of.Description.State, of.Description.LastTick, of.Description.PlayersTick = 0, nil, nil // which the daemon finds out meanwhile
+					return of
+				}
+			}
+		}
+	}
+	calls, err := d.client.WatchState(timeout(t), &replaydv1.WatchStateRequest{
+		Directory: name("a"), Columns: []string{"x", "team"}, Include: []*replaydv1.EventFilter{{Players: []int32{0, 1}}}, ResolvePlayers: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := first(func() *replaydv1.WatchStateResponse {
+		response, err := calls.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	})
+	if list := want.GetTeehistorian().GetEvents(); len(list) == 0 || list[0].GetSamplePlayer().X == nil || list[0].GetSamplePlayer().Y != nil ||
+		list[0].GetPlayer().GetName() == "" {
+		t.Fatalf("gRPC has %v", want)
+	}
+	for accept, prefix := range map[string]string{"": "", "text/event-stream": "data: "} {
+		query := "?directory=" + name("a") + "&columns=x,team&player=0,1&resolve-players&interval=50ms&heartbeat=1s&format=teehistorian&server=a*"
+		resp := d.do(timeout(t), t, http.MethodGet, "/v1/state"+query, map[string]string{"Accept": accept}, nil)
+		lines := bufio.NewScanner(resp.Body)
+		got := first(func() *replaydv1.WatchStateResponse {
+			for lines.Scan() {
+				response := &replaydv1.WatchStateResponse{}
+				text, found := strings.CutPrefix(lines.Text(), prefix)
+				if !found || text == "" {
+					continue // another field of a server-sent event
+				}
+				if err := protojson.Unmarshal([]byte(text), response); err != nil {
+					t.Fatal(err)
+				}
+				return response
+			}
+			t.Fatal("the stream has ended", lines.Err())
+			return nil
+		})
+		if !proto.Equal(got, want) {
+			t.Errorf("%q: %v, gRPC has %v", accept, got, want)
+		}
+	}
+	for path, status := range map[string]int{"/v1/state?columns=nothing": 400, "/v1/state?directory=none": 404} {
+		resp := d.do(timeout(t), t, http.MethodGet, path, nil, nil)
+		doc.fits(t, http.MethodGet, "/v1/state", resp)
+		if resp.StatusCode != status {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+	if code, _ := d.get(t, "/v1/state", map[string]string{"Accept": "text/event-stream", "Last-Event-ID": "over"}); code != http.StatusNoContent {
+		t.Errorf("after a failure: %d", code)
 	}
 }

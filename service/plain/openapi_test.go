@@ -54,6 +54,16 @@ func (c *called) method(name string, ss grpc.ServerStream) error {
 	}
 	var out frame.Outbox
 	for _, m := range c.messages {
+		if state, ok := m.(*replaydv1.WatchStateResponse); ok {
+			b, err := proto.Marshal(state)
+			if err == nil {
+				err = ss.SendMsg(frame.Of(b))
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		f, err := out.Of(m.(*replaydv1.StreamEventsResponse), nil)
 		if err == nil {
 			err = ss.SendMsg(f)
@@ -158,6 +168,9 @@ func TestDocumentedOperations(t *testing.T) {
 			service := &called{}
 			if strings.HasSuffix(path, "/events") || path == "/v1/decode" {
 				service.messages = []proto.Message{&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: &replaydv1.StreamEnd{}}}}
+			}
+			if path == "/v1/state" {
+				service.messages = []proto.Message{&replaydv1.WatchStateResponse{}}
 			}
 			w := ask(method, at, map[string]string{"Accept": accept}, service)
 			response := op.Responses.Status(w.Code)

@@ -115,6 +115,10 @@ var operations = []operation{
 		Summary: "Streams the events of the replay in the body, and keeps nothing.",
 	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, decoding, (*Handler).decode),
 	operationOf(Operation{
+		Method: http.MethodGet, Path: statePath, RPC: "replayd.v1.ReplayService.WatchState", Status: http.StatusOK, SSE: true,
+		Summary: "Sends the latest state of live games, again and again.",
+	}, &replaydv1.WatchStateRequest{Filter: &replaydv1.ReplayFilter{}}, watching, (*Handler).state),
+	operationOf(Operation{
 		Method: http.MethodGet, Path: documentPath, Status: http.StatusOK,
 		Summary: "Returns this document.",
 	}, (*replaydv1.GetServerInfoRequest)(nil), nothing, (*Handler).document),

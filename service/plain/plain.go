@@ -10,6 +10,7 @@
 //	call.go        calls of methods in this process
 //	upload.go      bodies as messages
 //	table.go       tables as files
+//	state.go       the latest state of live games
 //	print.go       streams as lines and as server-sent events
 //	fault.go       errors
 package plain
@@ -41,6 +42,7 @@ const (
 	decodePath     = Prefix + "decode"
 	broadcastsPath = Prefix + "broadcasts"
 	documentPath   = Prefix + "openapi.json"
+	statePath      = Prefix + "state"
 	eventsSuffix   = "/events"
 	reportSuffix   = "/report"
 	tablesInfix    = "/tables/"
@@ -103,6 +105,7 @@ func methods(path string) (allowed map[string]operation, name string) {
 	of, _, isTable := cutTable(rest)
 	switch {
 	case path == documentPath:
+	case path == statePath:
 	case path == decodePath:
 	case path == broadcastsPath:
 	case path == replaysPath:

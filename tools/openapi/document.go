@@ -158,10 +158,11 @@ func (g *generator) parameters(op plain.Operation) ([]any, error) {
 		list = append(list, described)
 	}
 	if op.SSE {
-		list = append(list, object{
-			"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"},
-			"description": "Only for server-sent events. The stream resumes after the message with this id, whatever the query says.",
-		})
+		text := "Only for server-sent events. The stream resumes after the message with this id, whatever the query says."
+		if op.RPC == "replayd.v1.ReplayService.WatchState" {
+			text = "Only for server-sent events: `over` after a failure."
+		}
+		list = append(list, object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"}, "description": text})
 	}
 	return list, nil
 }
@@ -220,6 +221,9 @@ func (g *generator) responses(op plain.Operation, method protoreflect.MethodDesc
 		all[fmt.Sprint(op.Status)] = answer(protodoc.Comment(method.Output()), "application/json", schema)
 		return all, err
 	}
+	if isState(method) {
+		return g.states(all, method.Output())
+	}
 	line, err := g.line(method.Output())
 	if err != nil {
 		return nil, err
@@ -235,6 +239,33 @@ func (g *generator) responses(op plain.Operation, method protoreflect.MethodDesc
 		content["text/event-stream"] = object{"schema": message}
 		all["204"] = object{"description": "Last-Event-ID is `over`: the stream had ended."}
 	}
+	return all, nil
+}
+
+// isState reports whether a method streams messages that are printed as they are.
+func isState(method protoreflect.MethodDescriptor) bool {
+	return method.IsStreamingServer() && method.Output().Oneofs().ByName("response") == nil
+}
+
+// states adds the answer with such messages.
+func (g *generator) states(all object, response protoreflect.MessageDescriptor) (object, error) {
+	message, err := g.schemas.message(response, false)
+	if err != nil {
+		return nil, err
+	}
+	failure, err := g.failure()
+	if err != nil {
+		return nil, err
+	}
+	over := object{"type": "string", "enum": []string{"over"}}
+	all["200"] = object{"description": "A stream. The schema is that of one line, or of one server-sent event.", "content": object{
+		"application/x-ndjson": object{"schema": object{"anyOf": []any{message, failure}}},
+		"text/event-stream": object{"schema": object{"anyOf": []any{
+			object{"type": "object", "properties": object{"data": message}, "required": []string{"data"}},
+			sseMessage("failure", over, failure),
+		}}},
+	}}
+	all["204"] = object{"description": "Last-Event-ID is `over`: the stream had ended."}
 	return all, nil
 }
 
