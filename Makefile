@@ -43,8 +43,10 @@ help: ## List the targets
 # The daemon does not wait for grpcurl, which takes longer to build than all of replayd.
 GRPCURL := github.com/fullstorydev/grpcurl/cmd/grpcurl
 
+# One program, compiled as tests are: with the profile, or replayd-fleet, the first start would take minutes.
 .PHONY: run
-run: build ## Start the daemon on the bundled samples; it prints lines to try
+run: ## Start the daemon on the bundled samples; it prints lines to try
+	$(GO) build -pgo=off -trimpath -ldflags=-w -o bin/ ./cmd/replayd
 	@[[ -x $(TOOLS)/grpcurl ]] || echo "grpcurl is being built meanwhile; the lines that call it work in a minute or so."
 	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd demo --grpcurl $(TOOLS)/grpcurl
 
