@@ -54,7 +54,7 @@ func TestWheels(t *testing.T) {
 	}
 	z := zip.NewWriter(file)
 	for _, f := range [][2]string{
-		{"replayd/py.typed", "typed"}, {"replayd-1.2.3.dist-info/licenses/LICENSE", "licence"}, {"replayd-1.2.3.dist-info/RECORD", ""},
+		{"replayd/py.typed", ""}, {"replayd-1.2.3.dist-info/licenses/LICENSE", "licence"}, {"replayd-1.2.3.dist-info/RECORD", ""},
 		{"replayd-1.2.3.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
 	} {
 		w, err := z.Create(f[0])
