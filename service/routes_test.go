@@ -64,6 +64,7 @@ func TestEveryRoute(t *testing.T) {
 		"plain/plain.go: path == decodePath":                             {"POST /v1/decode"},
 		"plain/plain.go: path == statePath":                              {"GET /v1/state"},
 		"plain/plain.go: path == replaysPath":                            {"GET /v1/replays", "POST /v1/replays"},
+		"plain/plain.go: path == allPath":                                {"GET /v1/events"},
 		"plain/plain.go: below && strings.HasSuffix(rest, eventsSuffix)": {"GET /v1/replays/x/events"},
 		"plain/plain.go: below && strings.HasSuffix(rest, reportSuffix)": {"GET /v1/replays/x/report"},
 		"plain/plain.go: below && isTable":                               {"GET /v1/replays/x/tables/tick.csv"},

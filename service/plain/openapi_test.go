@@ -30,9 +30,10 @@ import (
 	"github.com/replayd/replayd/service/plain"
 )
 
-// called is a service that notes the path of the last call and answers with messages, or with the empty response of a unary method.
+// called is a service that notes the last call and answers with messages, or with the empty response of a unary method.
 type called struct {
 	path     string
+	request  proto.Message // of a subscription
 	messages []proto.Message
 }
 
@@ -52,19 +53,18 @@ func (c *called) method(name string, ss grpc.ServerStream) error {
 		}
 		return ss.SendMsg(response.New().Interface())
 	}
+	if strings.HasSuffix(name, "/SubscribeEvents") {
+		c.request = &replaydv1.SubscribeEventsRequest{}
+		if err := ss.RecvMsg(c.request); err != nil {
+			return err
+		}
+	}
 	var out frame.Outbox
 	for _, m := range c.messages {
-		if state, ok := m.(*replaydv1.WatchStateResponse); ok {
-			b, err := proto.Marshal(state)
-			if err == nil {
-				err = ss.SendMsg(frame.Of(b))
-			}
-			if err != nil {
-				return err
-			}
-			continue
+		f, err := frameOf(&out, m)
+		if err == nil && strings.HasSuffix(name, "/SubscribeEvents") && f.Response() != nil {
+			f.Subscribed(1, []byte{1, 0xff, 0xfe})
 		}
-		f, err := out.Of(m.(*replaydv1.StreamEventsResponse), nil)
 		if err == nil {
 			err = ss.SendMsg(f)
 		}
@@ -73,6 +73,14 @@ func (c *called) method(name string, ss grpc.ServerStream) error {
 		}
 	}
 	return nil
+}
+
+func frameOf(out *frame.Outbox, m proto.Message) (*frame.Frame, error) {
+	if one, ok := m.(*replaydv1.StreamEventsResponse); ok {
+		return out.Of(one, nil)
+	}
+	b, err := proto.Marshal(m)
+	return frame.Of(b), err
 }
 
 // ask returns the answer to a request.
@@ -425,8 +433,29 @@ func everyResponse() (list []proto.Message) {
 func TestDocumentedStreams(t *testing.T) {
 	doc := loadDocument(t)
 	strict(doc)
-	service := &called{messages: everyResponse()}
-	content := doc.Paths.Value("/v1/replays/{name}/events").Get.Responses.Status(http.StatusOK).Value.Content
+	t.Run("one", func(t *testing.T) { documentedStream(t, doc, "/v1/replays/{name}/events", everyResponse()) })
+	start := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{Start: &replaydv1.StreamStart{}}}
+	var all []proto.Message
+	for _, m := range everyResponse() {
+		if m.(*replaydv1.StreamEventsResponse).GetHeartbeat() == nil { // a subscription has its own
+			all = append(all, start, m)
+		}
+	}
+	for _, kind := range []string{"failure", "heartbeat"} {
+		r := &replaydv1.SubscribeEventsResponse{Token: []byte{1, 0xff, 0xfe}}
+		if kind == "failure" {
+			r.Replay = 1
+		}
+		fill(r.ProtoReflect().Mutable(r.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(kind))).Message(), 0, 3)
+		all = append(all, r)
+	}
+	t.Run("all", func(t *testing.T) { documentedStream(t, doc, "/v1/events", all) })
+}
+
+func documentedStream(t *testing.T, doc *openapi3.T, path string, messages []proto.Message) {
+	service := &called{messages: messages}
+	content := doc.Paths.Value(path).Get.Responses.Status(http.StatusOK).Value.Content
+	at := pathOf(path, "x")
 	check := func(media string, text []byte) {
 		t.Helper()
 		var value any
@@ -438,7 +467,7 @@ func TestDocumentedStreams(t *testing.T) {
 		}
 	}
 	lines := 0
-	body := ask(http.MethodGet, "/v1/replays/x/events", nil, service).Body.String()
+	body := ask(http.MethodGet, at, nil, service).Body.String()
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(line, `{"error":`) {
 			t.Fatal(line)
@@ -450,7 +479,7 @@ func TestDocumentedStreams(t *testing.T) {
 		t.Errorf("only %d lines", lines)
 	}
 	events := 0
-	w := ask(http.MethodGet, "/v1/replays/x/events", map[string]string{"Accept": "text/event-stream"}, service)
+	w := ask(http.MethodGet, at, map[string]string{"Accept": "text/event-stream"}, service)
 	all, err := io.ReadAll(w.Body)
 	if err != nil {
 		t.Fatal(err)

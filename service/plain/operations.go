@@ -99,6 +99,12 @@ var operations = []operation{
 		Summary: "Streams the events of a replay.",
 	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, streaming, (*Handler).events),
 	operationOf(Operation{
+		Method: http.MethodGet, Path: allPath, RPC: "replayd.v1.ReplayService.SubscribeEvents", Status: http.StatusOK, SSE: true,
+		Summary: "Streams the events of all replays: those that are over, live ones, and those to come.",
+	}, &replaydv1.SubscribeEventsRequest{
+		Filter: &replaydv1.ReplayFilter{}, Options: &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}},
+	}, subscribing, (*Handler).all),
+	operationOf(Operation{
 		Method: http.MethodGet, Path: tablePath, ID: "getTable", RPC: "replayd.v1.ReplayService.StreamEvents", Status: http.StatusOK,
 		Summary: "Returns the events of one kind as a file: Parquet, Arrow or CSV.",
 	}, &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}}, tabling, (*Handler).table),

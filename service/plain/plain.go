@@ -38,6 +38,7 @@ import (
 const Prefix = "/v1/"
 
 const (
+	allPath        = Prefix + "events"
 	replaysPath    = Prefix + "replays"
 	decodePath     = Prefix + "decode"
 	broadcastsPath = Prefix + "broadcasts"
@@ -109,6 +110,7 @@ func methods(path string) (allowed map[string]operation, name string) {
 	case path == decodePath:
 	case path == broadcastsPath:
 	case path == replaysPath:
+	case path == allPath:
 	case below && strings.HasSuffix(rest, eventsSuffix):
 		path, name = eventsPath, strings.TrimSuffix(rest, eventsSuffix)
 	case below && strings.HasSuffix(rest, reportSuffix):
@@ -188,20 +190,45 @@ const lastEventID = "Last-Event-ID"
 func (h *Handler) events(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.StreamEventsRequest) {
 	req.Replay = name
 	p := newPrinter(w, accepts(r, sseType))
-	if last := r.Header.Get(lastEventID); p.sse && last != "" {
-		if last == overID { // after this answer an EventSource does not reconnect
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		at, err := cursor.ParseText(last)
-		if err != nil {
-			badRequest(lastEventID, err.Error()).answer(w)
-			return
-		}
+	at, ok := p.resumes(r)
+	if !ok {
+		return
+	}
+	if at != nil {
 		req.Start.At = &replaydv1.Start_Cursor{Cursor: at} // it replaces the start in the URL, at which the first connection began
 	}
-	f := h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, once(req), p.frame, p.flush)
-	p.end(f)
+	p.end(h.call(r, replaydv1.ReplayService_StreamEvents_FullMethodName, once(req), p.frame, p.flush))
+}
+
+// all answers with the events of all replays.
+func (h *Handler) all(w http.ResponseWriter, r *http.Request, _ string, req *replaydv1.SubscribeEventsRequest) {
+	p := newPrinter(w, accepts(r, sseType))
+	at, ok := p.resumes(r)
+	if !ok {
+		return
+	}
+	if at != nil {
+		req.Token = at
+	}
+	p.end(h.call(r, replaydv1.ReplayService_SubscribeEvents_FullMethodName, once(req), p.subscribed, p.flush))
+}
+
+// resumes returns the place at which an EventSource that has reconnected resumes, nil for other requests. If ok is false, it has answered.
+func (p *printer) resumes(r *http.Request) (at []byte, ok bool) {
+	last := r.Header.Get(lastEventID)
+	if !p.sse || last == "" {
+		return nil, true
+	}
+	if last == overID { // after this answer an EventSource does not reconnect
+		p.w.WriteHeader(http.StatusNoContent)
+		return nil, false
+	}
+	at, err := cursor.ParseText(last)
+	if err != nil {
+		badRequest(lastEventID, err.Error()).answer(p.w)
+		return nil, false
+	}
+	return at, true
 }
 
 func (h *Handler) decode(w http.ResponseWriter, r *http.Request, _ string, req *replaydv1.StreamEventsRequest) {

@@ -31,7 +31,7 @@ const overID = "over"
 const retry = "retry: 1000\n\n"
 
 // printer prints a stream as lines of JSON or as server-sent events. Among lines, a line with the cursor follows each batch.
-// The id of a server-sent event is its cursor.
+// The id of a server-sent event is its cursor. Responses of a subscription also have the name of their replay.
 type printer struct {
 	w       http.ResponseWriter
 	sse     bool
@@ -39,6 +39,11 @@ type printer struct {
 	over    bool // the end of the stream was printed
 	formats map[protoreflect.FullName]*eventjson.Printer
 	out     []byte
+
+	// Of a subscription:
+	names  map[uint32][]byte // of the replays that have begun, as JSON, by number
+	number uint32            // of the replay whose response is printed
+	of     []byte            // its name, nil if there is none
 }
 
 func newPrinter(w http.ResponseWriter, sse bool) *printer { return &printer{w: w, sse: sse} }
@@ -57,9 +62,71 @@ func (p *printer) frame(m any) error {
 	return p.response(b.ReadOnlyData())
 }
 
-// response prints a response. raw is the encoded message.
+// subscribed prints the response of a subscription in a *frame.Frame. It does not free it.
+func (p *printer) subscribed(m any) error {
+	b := m.(*frame.Frame).Buffer()
+	defer b.Free()
+	if p.names == nil {
+		p.names = map[uint32][]byte{}
+	}
+	raw, at := b.ReadOnlyData(), ""
+	var streamed []byte
+	p.number = 0
+	for rest := raw; len(rest) > 0; {
+		f, left, ok := protoscan.Next(rest)
+		if !ok {
+			return errMalformed
+		}
+		switch rest = left; f.Number {
+		case protoscan.SubscribedReplay:
+			p.number = uint32(f.Value)
+		case protoscan.SubscribedToken:
+			at = cursor.Text(f.Bytes)
+		case protoscan.SubscribedStreamed:
+			streamed = f.Bytes
+		}
+	}
+	if p.of = p.names[p.number]; streamed != nil {
+		return p.print(streamed, at)
+	}
+	var r replaydv1.SubscribeEventsResponse
+	if err := proto.Unmarshal(raw, &r); err != nil {
+		return err
+	}
+	if failure := r.GetFailure(); failure != nil {
+		p.name(failure.GetName(), failure.GetRetried())
+	}
+	p.out = p.out[:0]
+	if err := p.alternative(&r, at); err != nil || len(p.out) == 0 {
+		return err
+	}
+	return p.write(p.out)
+}
+
+// name notes the name of the replay whose response is printed. open says whether more of it follows.
+func (p *printer) name(name string, open bool) {
+	p.of = eventjson.AppendString(nil, []byte(name))
+	if delete(p.names, p.number); open {
+		p.names[p.number] = p.of
+	}
+}
+
+// response prints a response of the stream of a replay.
 func (p *printer) response(raw []byte) error {
-	var at string // the cursor
+	for rest := raw; len(rest) > 0; {
+		f, left, ok := protoscan.Next(rest)
+		if !ok {
+			return errMalformed
+		}
+		if rest = left; f.Number == protoscan.ResponseCursor {
+			return p.print(raw, cursor.Text(f.Bytes))
+		}
+	}
+	return p.print(raw, "")
+}
+
+// print prints a response of the stream of a replay. raw is the encoded message, and at the cursor after it.
+func (p *printer) print(raw []byte, at string) error {
 	var events []byte
 	kind := protowire.Number(0)
 	for rest := raw; len(rest) > 0; {
@@ -67,10 +134,7 @@ func (p *printer) response(raw []byte) error {
 		if !ok {
 			return errMalformed
 		}
-		switch rest = left; f.Number {
-		case protoscan.ResponseCursor:
-			at = cursor.Text(f.Bytes)
-		case protoscan.ResponseState, protoscan.ResponseBatch:
+		if rest = left; f.Number == protoscan.ResponseState || f.Number == protoscan.ResponseBatch {
 			kind, events = f.Number, f.Bytes
 		}
 	}
@@ -137,7 +201,7 @@ func (p *printer) events(kind protowire.Number, batch []byte, at string) error {
 	}
 	if p.sse {
 		p.open(at, map[bool]string{true: "state"}[state])
-		p.out = append(p.out, `{"events":[`...)
+		p.out = append(p.replay(append(p.out, '{')), `"events":[`...)
 	}
 	if field != nil {
 		if err := p.list(field, list, sequence, &places, state); err != nil {
@@ -151,13 +215,26 @@ func (p *printer) events(kind protowire.Number, batch []byte, at string) error {
 	case p.sse:
 		p.out = append(p.out, "]}\n\n"...)
 	default:
-		p.out = append(append(append(p.out, `{"cursor":"`...), at...), '"')
+		p.cursor(at)
 		if complete {
-			p.out = append(p.out, `,"state_complete":true`...)
+			p.out = append(p.out, `"state_complete":true,`...)
 		}
-		p.out = append(p.out, "}\n"...)
+		p.out = append(p.out[:len(p.out)-1], "}\n"...)
 	}
 	return nil
+}
+
+// replay appends the member that names the replay, in a subscription.
+func (p *printer) replay(b []byte) []byte {
+	if p.of == nil {
+		return b
+	}
+	return append(append(append(b, `"replay":`...), p.of...), ',')
+}
+
+// cursor begins the line that ends a response.
+func (p *printer) cursor(at string) {
+	p.out = p.replay(append(append(append(p.out, `{"cursor":"`...), at...), '"', ','))
 }
 
 var (
@@ -184,6 +261,11 @@ func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence
 		return err
 	}
 	for i, event := range events {
+		named := !p.sse && p.of != nil
+		if named {
+			p.out = append(append(p.out, `{"replay":`...), p.of...)
+		}
+		start := len(p.out)
 		if state {
 			p.out, err = printer.AppendState(p.out, event, strings)
 		} else {
@@ -196,6 +278,9 @@ func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence
 		}
 		if err != nil {
 			return err
+		}
+		if named {
+			p.out[start] = ',' // in place of the brace
 		}
 		if !p.sse {
 			continue
@@ -223,23 +308,39 @@ func (p *printer) other(raw []byte, at string) error {
 	if err := proto.Unmarshal(raw, &r); err != nil {
 		return err
 	}
-	m := r.ProtoReflect()
-	field := m.WhichOneof(m.Descriptor().Oneofs().ByName("response"))
-	if field == nil {
-		return nil // a response of a newer server
-	}
-	if end := r.GetEnd(); end != nil {
+	switch end := r.GetEnd(); {
+	case p.names != nil && r.GetStart() != nil:
+		p.name(r.GetStart().GetReplay().GetName(), true)
+	case p.names != nil && end != nil: // the subscription goes on
+		delete(p.names, p.number)
+	case end != nil:
 		p.over = true
 		if p.sse && end.GetReason() == replaydv1.EndReason_END_REASON_SERVER_DRAINING {
 			return nil // the EventSource sees a broken connection, and reconnects
 		}
+	}
+	return p.alternative(&r, at)
+}
+
+// alternative prints the message that a response has.
+func (p *printer) alternative(response proto.Message, at string) error {
+	m := response.ProtoReflect()
+	field := m.WhichOneof(m.Descriptor().Oneofs().ByName("response"))
+	if field == nil {
+		return nil // a response of a newer server
 	}
 	body, err := eventjson.Marshal(m.Get(field).Message().Interface())
 	if err != nil {
 		return err
 	}
 	name := string(field.Name())
+	member := func() { p.out = append(append(append(append(p.out, '"'), name...), `":`...), body...) }
 	switch {
+	case p.sse && p.names != nil:
+		p.open(at, map[bool]string{true: replayFailure, false: name}[name == "failure"])
+		p.out = p.replay(append(p.out, '{'))
+		member()
+		p.out = append(p.out, "}\n\n"...)
 	case p.sse && p.over:
 		p.open(overID, name)
 		p.out = append(append(append(p.out, `{"cursor":"`...), at...), `",`...)
@@ -248,12 +349,15 @@ func (p *printer) other(raw []byte, at string) error {
 		p.open(at, name)
 		p.out = append(append(p.out, body...), "\n\n"...)
 	default:
-		p.out = append(append(append(p.out, `{"cursor":"`...), at...), `","`...)
-		p.out = append(append(append(p.out, name...), `":`...), body...)
+		p.cursor(at)
+		member()
 		p.out = append(p.out, "}\n"...)
 	}
 	return nil
 }
+
+// replayFailure is the server-sent event for the failure of one replay of many. One that is named failure ends the stream.
+const replayFailure = "replay_failure"
 
 // end ends the answer. If the stream failed, end prints the fault.
 func (p *printer) end(f *fault) {

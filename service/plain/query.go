@@ -174,19 +174,28 @@ func streaming(req *replaydv1.StreamEventsRequest) parameters {
 		}
 	}).described("Only with `follow-successors`. The next replay may also be the one that began next in the same directory, " +
 		"whatever its contents. Only one server may write to the directory.")
-	p["cursor"] = start(req, parameter{form: cursorForm, set: func(value string) error {
-		at, err := cursor.ParseText(value)
-		if len(at) > 0 {
-			req.Start.At = &replaydv1.Start_Cursor{Cursor: at}
-		}
-		return err
-	}})
+	p["cursor"] = start(req, place(func(at []byte) { req.Start.At = &replaydv1.Start_Cursor{Cursor: at} }))
 	p["last"] = start(req, whole(func(n uint32) { req.Start.At = &replaydv1.Start_LastEvents{LastEvents: n} }))
 	p["now"] = start(req, toggle(func(on bool) {
 		if on {
 			req.Start.At = &replaydv1.Start_Now{Now: &replaydv1.Now{}}
 		}
 	}))
+	return p
+}
+
+// subscribing returns the parameters of a stream of all replays: those of an upload, and those that select replays.
+func subscribing(req *replaydv1.SubscribeEventsRequest) parameters {
+	p := decoding(req.GetOptions())
+	delete(p, "tick")
+	p["directory"] = text(&req.Directory)
+	p["format"] = enums(&req.Formats, replaydv1.Format_value, "FORMAT_")
+	p["map"] = text(&req.Filter.MapName)
+	p["server"] = text(&req.Filter.Server)
+	p["earliest-start-time"] = instant(&req.Filter.EarliestStartTime)
+	p["latest-start-time"] = instant(&req.Filter.LatestStartTime)
+	p["parallel"] = whole(func(n uint32) { req.Parallel = n })
+	p["cursor"] = place(func(at []byte) { req.Token = at })
 	return p
 }
 
@@ -225,6 +234,17 @@ func start(req *replaydv1.StreamEventsRequest, p parameter) parameter {
 
 func text(to *string) parameter {
 	return parameter{form: textForm, set: func(value string) error { *to = value; return nil }}
+}
+
+// place returns a parameter that is a cursor. It does not call set for an empty one.
+func place(set func(at []byte)) parameter {
+	return parameter{form: cursorForm, set: func(value string) error {
+		at, err := cursor.ParseText(value)
+		if len(at) > 0 {
+			set(at)
+		}
+		return err
+	}}
 }
 
 // texts returns a parameter that appends to a list. It calls to only if there is a value to append.

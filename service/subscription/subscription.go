@@ -366,8 +366,10 @@ func (s *subscription) heartbeat() error {
 		switch {
 		case r.running && r.short != 0:
 			p := &replaydv1.ReplayProgress{Replay: r.short, BytesSent: r.at.Position.Offset, Tick: r.at.Tick}
-			if e := s.fileOf(r); e != nil && e.Compression == source.Plain {
-				p.BytesPresent = new(e.Size)
+			if e := s.fileOf(r); e != nil {
+				if p.Name = e.Name; e.Compression == source.Plain {
+					p.BytesPresent = new(e.Size)
+				}
 			}
 			beat.Replays = append(beat.Replays, p)
 		case !r.running && !r.queued && !r.isPaused():

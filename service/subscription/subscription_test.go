@@ -342,29 +342,34 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestNameReused: between the look-up of a file and its opening, another replay takes its name. Each replay has its own events.
+// TestNameReused: between the look-up of a file and its opening, another replay takes its name, and perhaps gives it back. Each replay has
+// its own events.
 func TestNameReused(t *testing.T) {
-	for name, from := range map[string]int{"before it has begun": 0, "after": 2} {
+	const a, b, c = "live/a.teehistorian", "live/b.teehistorian", "live/c.teehistorian"
+	for name, begun := range map[string]bool{"before it has begun": false, "after": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "live")
-			w.write("live/a.teehistorian", w.game(1))
-			w.write("live/b.teehistorian", w.game(2))
-			swapped := 0
-			swap := func() {
-				swapped++
-				w.rename("live/a.teehistorian", "live/c")
-				w.rename("live/b.teehistorian", "live/a.teehistorian")
-				w.rename("live/c", "live/b.teehistorian")
-			}
+			w.write(a, w.game(1))
+			w.write(b, w.game(2))
+			reused := 0
 			w.opens = func(_ context.Context, name string, before int) error {
-				if name == "live/a.teehistorian" && (from == 0 && before == 0 || from > 0 && before == 1) {
-					swap()
+				switch {
+				case !begun && name == a && before == 0:
+					w.rename(a, c)
+					w.write(a, w.game(2))
+				case begun && (name == a && before == 1 || name == b && before == 0):
+					w.rename(a, c)
+					w.rename(b, a)
+					w.rename(c, b)
+				default:
+					return nil
 				}
+				reused++
 				return nil
 			}
 			broken := false
 			w.sends = func(_ string, batch int) (replaydv1.EndReason, error) {
-				if broken || from == 0 || batch < from {
+				if broken || !begun || batch < 2 {
 					return 0, nil
 				}
 				broken = true
@@ -372,8 +377,8 @@ func TestNameReused(t *testing.T) {
 			}
 			w.open()
 			got := w.subscribe(ended(2))
-			if w.whole(got, 2); swapped == 0 || len(got.failures) > 0 {
-				t.Errorf("swapped %d times, failures %v", swapped, got.failures)
+			if w.whole(got, 2); reused == 0 || begun && reused != 2 || len(got.failures) > 0 {
+				t.Errorf("reused %d times, failures %v", reused, got.failures)
 			}
 		})
 	}

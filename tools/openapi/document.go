@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -330,7 +331,18 @@ func (g *generator) failure() (object, error) {
 type parts struct {
 	events []any                          // references to the schemas of the events of each format
 	others []protoreflect.FieldDescriptor // fields of responses without events
+	all    bool                           // they are of all replays
 }
+
+// prefix is that of the names of schemas.
+func (p parts) prefix() string {
+	if p.all {
+		return "Subscription"
+	}
+	return ""
+}
+
+const replayText = "The name of the replay."
 
 // partsOf returns the messages that are printed for the responses of a stream. A response with a list of events is printed event
 // by event.
@@ -338,6 +350,15 @@ func (g *generator) partsOf(response protoreflect.MessageDescriptor) (p parts, e
 	kinds := response.Oneofs().ByName("response")
 	if kinds == nil {
 		return p, fmt.Errorf("%s has no oneof response", response.FullName())
+	}
+	if streamed := response.Fields().ByName("streamed"); streamed != nil {
+		if p, err = g.partsOf(streamed.Message()); err != nil {
+			return p, err
+		}
+		p.all = true
+		p.others = slices.DeleteFunc(p.others, func(f protoreflect.FieldDescriptor) bool { return f.Name() == "heartbeat" })
+		p.others = append(p.others, response.Fields().ByName("failure"), response.Fields().ByName("heartbeat"))
+		return p, nil
 	}
 	for i := range kinds.Fields().Len() {
 		f := kinds.Fields().Get(i)
@@ -374,10 +395,13 @@ func (g *generator) line(response protoreflect.MessageDescriptor) (object, error
 	if err != nil {
 		return nil, err
 	}
-	position, err := g.schemas.refer("CursorLine", func() (any, error) {
+	position, err := g.schemas.refer(p.prefix()+"CursorLine", func() (any, error) {
 		properties := object{
 			"cursor":         cursor(),
 			"state_complete": object{"type": "boolean", "enum": []bool{true}, "description": "Present after the last events of the state."},
+		}
+		if p.all {
+			properties["replay"] = object{"type": "string", "description": replayText + " Absent with a heartbeat."}
 		}
 		for _, f := range p.others {
 			if properties[string(f.Name())], err = g.schemas.field(f, false); err != nil {
@@ -396,7 +420,7 @@ func (g *generator) line(response protoreflect.MessageDescriptor) (object, error
 	if err != nil {
 		return nil, err
 	}
-	return g.schemas.refer("Line", func() (any, error) {
+	return g.schemas.refer(p.prefix()+"Line", func() (any, error) {
 		return object{
 			"description": "One line of a stream: an event, the line that ends a response, or an error.",
 			"anyOf":       append([]any{position, failure}, p.events...),
@@ -413,6 +437,9 @@ func (g *generator) sse(response protoreflect.MessageDescriptor) (object, error)
 	failure, err := g.failure()
 	if err != nil {
 		return nil, err
+	}
+	if p.all {
+		return g.subscriptionSSE(p, failure)
 	}
 	events := object{"type": "array", "items": object{"anyOf": p.events}}
 	over := object{"type": "string", "enum": []string{"over"}}
@@ -444,6 +471,44 @@ func (g *generator) sse(response protoreflect.MessageDescriptor) (object, error)
 		messages = append(messages, sseMessage(string(f.Name()), over, end))
 	}
 	return g.schemas.refer("ServerSentEvent", func() (any, error) {
+		return object{
+			"description": "One server-sent event. `data` is sent as JSON on one line. A batch has no `event`.",
+			"anyOf":       messages,
+		}, nil
+	})
+}
+
+// subscriptionSSE returns a reference to the schema of the server-sent events of a subscription. Their data are objects with the name of
+// the replay.
+func (g *generator) subscriptionSSE(p parts, failure object) (object, error) {
+	named := func(required []string, properties object) object {
+		properties["replay"] = object{"type": "string", "description": replayText}
+		return object{"type": "object", "properties": properties, "required": append(required, "replay")}
+	}
+	events := object{"type": "array", "items": object{"anyOf": p.events}}
+	messages := []any{
+		sseMessage("", cursor(), named([]string{"events"}, object{"events": events})),
+		sseMessage("state", cursor(), named([]string{"events", "complete"}, object{
+			"events": events, "complete": object{"type": "boolean", "description": "True in the last part of the state."},
+		})),
+		sseMessage("failure", object{"type": "string", "enum": []string{"over"}}, failure),
+	}
+	for _, f := range p.others {
+		schema, err := g.schemas.field(f, false)
+		if err != nil {
+			return nil, err
+		}
+		name := string(f.Name())
+		data := object{"type": "object", "properties": object{name: schema}, "required": []string{name}}
+		if name != "heartbeat" {
+			data = named([]string{name}, object{name: schema})
+		}
+		if name == "failure" {
+			name = "replay_failure"
+		}
+		messages = append(messages, sseMessage(name, cursor(), data))
+	}
+	return g.schemas.refer("SubscriptionServerSentEvent", func() (any, error) {
 		return object{
 			"description": "One server-sent event. `data` is sent as JSON on one line. A batch has no `event`.",
 			"anyOf":       messages,

@@ -187,6 +187,7 @@ func (s schemas) event(m protoreflect.MessageDescriptor) (object, error) {
 				"type": "string", "pattern": "^[0-9]+$", "description": comment + " Absent in events of the state.",
 			}
 		}
+		properties["replay"] = object{"type": "string", "description": replayText + " Present in lines of all replays alone."}
 		properties["state"] = object{"type": "boolean", "enum": []bool{true}, "description": "Present in events of the state."}
 		properties["kind"] = object{"type": "string", "enum": kinds, "description": protodoc.Comment(kind)}
 		schema["required"] = []string{"at_tick", "kind"}

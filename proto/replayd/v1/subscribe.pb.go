@@ -398,7 +398,9 @@ type ReplayProgress struct {
 	// Bytes of the replay on disk, at most a second old. Absent for a compressed file.
 	BytesPresent *int64 `protobuf:"varint,3,opt,name=bytes_present,json=bytesPresent,proto3,oneof" json:"bytes_present,omitempty"`
 	// The replay's clock there.
-	Tick          int32 `protobuf:"varint,4,opt,name=tick,proto3" json:"tick,omitempty"`
+	Tick int32 `protobuf:"varint,4,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The name of its file.
+	Name          string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +463,13 @@ func (x *ReplayProgress) GetTick() int32 {
 	return 0
 }
 
+func (x *ReplayProgress) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
 var File_replayd_v1_subscribe_proto protoreflect.FileDescriptor
 
 const file_replayd_v1_subscribe_proto_rawDesc = "" +
@@ -491,13 +500,14 @@ const file_replayd_v1_subscribe_proto_rawDesc = "" +
 	"\x15SubscriptionHeartbeat\x124\n" +
 	"\areplays\x18\x01 \x03(\v2\x1a.replayd.v1.ReplayProgressR\areplays\x12\x16\n" +
 	"\x06silent\x18\x02 \x01(\rR\x06silent\x12\x18\n" +
-	"\awaiting\x18\x03 \x01(\rR\awaiting\"\x97\x01\n" +
+	"\awaiting\x18\x03 \x01(\rR\awaiting\"\xab\x01\n" +
 	"\x0eReplayProgress\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\rR\x06replay\x12\x1d\n" +
 	"\n" +
 	"bytes_sent\x18\x02 \x01(\x03R\tbytesSent\x12(\n" +
 	"\rbytes_present\x18\x03 \x01(\x03H\x00R\fbytesPresent\x88\x01\x01\x12\x12\n" +
-	"\x04tick\x18\x04 \x01(\x05R\x04tickB\x10\n" +
+	"\x04tick\x18\x04 \x01(\x05R\x04tick\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04nameB\x10\n" +
 	"\x0e_bytes_presentBV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"

@@ -202,6 +202,7 @@ class ReplayProgress(google.protobuf.message.Message):
     BYTES_SENT_FIELD_NUMBER: builtins.int
     BYTES_PRESENT_FIELD_NUMBER: builtins.int
     TICK_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
     replay: builtins.int
     """Its number in this call."""
     bytes_sent: builtins.int
@@ -210,6 +211,8 @@ class ReplayProgress(google.protobuf.message.Message):
     """Bytes of the replay on disk, at most a second old. Absent for a compressed file."""
     tick: builtins.int
     """The replay's clock there."""
+    name: builtins.str
+    """The name of its file."""
     def __init__(
         self,
         *,
@@ -217,10 +220,11 @@ class ReplayProgress(google.protobuf.message.Message):
         bytes_sent: builtins.int = ...,
         bytes_present: builtins.int | None = ...,
         tick: builtins.int = ...,
+        name: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present", "bytes_present", b"bytes_present"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present", "bytes_present", b"bytes_present", "bytes_sent", b"bytes_sent", "replay", b"replay", "tick", b"tick"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present", "bytes_present", b"bytes_present", "bytes_sent", b"bytes_sent", "name", b"name", "replay", b"replay", "tick", b"tick"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__bytes_present: typing_extensions.TypeAlias = typing.Literal["bytes_present"]
     _WhichOneofArgType__bytes_present: typing_extensions.TypeAlias = typing.Literal["_bytes_present", b"_bytes_present"]

@@ -249,6 +249,13 @@ export declare type ReplayProgress = Message<"replayd.v1.ReplayProgress"> & {
    * @generated from field: int32 tick = 4;
    */
   tick: number;
+
+  /**
+   * The name of its file.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
 };
 
 /**

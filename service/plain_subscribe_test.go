@@ -1,0 +1,96 @@
+package service_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service"
+)
+
+// TestPlainSubscribe: a client of plain HTTP that is cut off after a few responses, and resumes at its cursor or as an EventSource does,
+// has the lines of each replay once, also after the daemon was restarted.
+func TestPlainSubscribe(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	for number := 1; number <= 3; number++ {
+		write(t, filepath.Join(dir, fmt.Sprint(number, ".teehistorian")), gameOf{number: number, server: "a"}.data(t))
+	}
+	withIndex := func(c *service.Config) { c.IndexPath = filepath.Join(state, "index") }
+	d := startPlain(t, dir, withIndex)
+	want := map[string][]string{}
+	for number := 1; number <= 3; number++ {
+		of := name(fmt.Sprint(number, ".teehistorian"))
+		want[of] = d.printed(t, &replaydv1.StreamEventsRequest{Replay: of})
+	}
+	for _, header := range []map[string]string{nil, {"Accept": "text/event-stream"}} {
+		got, ended, at := map[string][]string{}, map[string]bool{}, ""
+		for calls := 0; len(ended) < len(want); calls++ {
+			if calls == 4 {
+				d.stop()
+				d = startPlain(t, dir, withIndex)
+			}
+			path := "/v1/events?max-batch-events=500&cursor=" + url.QueryEscape(at)
+			if header != nil {
+				path, header["Last-Event-ID"] = "/v1/events?max-batch-events=500", at
+			}
+			ctx, cancel := context.WithCancel(timeout(t))
+			resp := d.do(ctx, t, http.MethodGet, path, header, nil)
+			if resp.StatusCode != http.StatusOK {
+				t.Fatal(resp.Status)
+			}
+			in := bufio.NewScanner(resp.Body)
+			in.Buffer(nil, 4<<20)
+			var held []string // events whose cursor has not come
+			id := ""
+			for responses := 0; responses < 4+calls && len(ended) < len(want) && in.Scan(); {
+				text, isData := strings.CutPrefix(in.Text(), "data: ")
+				if header != nil && !isData {
+					if next, isID := strings.CutPrefix(in.Text(), "id: "); isID {
+						id = next
+					}
+					continue
+				}
+				var of struct {
+					Cursor string            `json:"cursor"`
+					Replay string            `json:"replay"`
+					End    *struct{}         `json:"end"`
+					Events []json.RawMessage `json:"events"`
+				}
+				if err := json.Unmarshal([]byte(text), &of); err != nil {
+					t.Fatal(text, err)
+				}
+				rest := strings.TrimPrefix(text, fmt.Sprintf(`{"replay":%q,`, of.Replay))
+				if header == nil && of.Cursor == "" {
+					held = append(held, "{"+rest+"\n")
+					continue
+				}
+				for _, e := range of.Events {
+					held = append(held, string(e)+"\n")
+				}
+				if at = of.Cursor; header != nil {
+					at = id
+				}
+				got[of.Replay] = append(got[of.Replay], held...)
+				held, responses = nil, responses+1
+				if of.End != nil {
+					ended[of.Replay] = true
+				}
+			}
+			cancel()
+		}
+		delete(got, "") // heartbeats
+		for of, lines := range want {
+			if !slices.Equal(got[of], lines) {
+				t.Errorf("%v: %s has %d lines, want %d", header, of, len(got[of]), len(lines))
+			}
+		}
+	}
+}
