@@ -70,7 +70,7 @@ const exportMemory = 76 << 20
 
 // Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
 func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
-	debug.SetGCPercent(50) // most of the memory is record batches, which soon become garbage
+	debug.SetGCPercent(200) // up to the limit of memory: most of it is record batches, which soon become garbage
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(exportMemory)
 	}

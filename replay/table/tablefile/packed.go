@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/klauspost/compress/s2"
 )
 
 // packed is an array whose buffers are compressed one by one.
@@ -119,8 +120,9 @@ func (r *packer) pack(d arrow.ArrayData) packed {
 // buffer compresses a buffer, or copies it if it does not become smaller.
 func (r *packer) buffer(b []byte) packedBuffer {
 	p := packedBuffer{size: int32(len(b))}
-	if r.room = shortTerm.EncodeAll(b, r.room[:0]); len(r.room) < len(b) {
-		b, p.compressed = r.room, true
+	r.room = slices.Grow(r.room[:0], s2.MaxEncodedLen(len(b)))
+	if packed := s2.Encode(r.room[:cap(r.room)], b); len(packed) < len(b) { // fast: nobody keeps the result
+		b, p.compressed = packed, true
 	}
 	p.data, p.length = append(make([]byte, 0, len(b)), b...), int32(len(b))
 	return p
@@ -152,15 +154,12 @@ func (r *packer) data(p *packed, from *waiting, way []step) (*array.Data, error)
 			}
 			data = r.read
 		}
-		r.room = slices.Grow(r.room, int(b.size)+alignment) // earlier results stay where they are
-		begin := len(r.room)
-		if b.compressed {
-			var err error
-			if r.room, err = unpacker.DecodeAll(data, r.room); err != nil {
-				return nil, err
-			}
-		} else {
-			r.room = append(r.room, data...)
+		begin, end := len(r.room), len(r.room)+int(b.size)
+		r.room = slices.Grow(r.room, int(b.size)+alignment)[:end] // earlier results stay where they are
+		if !b.compressed {
+			copy(r.room[begin:], data)
+		} else if _, err := s2.Decode(r.room[begin:], data); err != nil {
+			return nil, err
 		}
 		buffers[i] = memory.NewBufferBytes(r.room[begin:len(r.room):len(r.room)])
 		r.room = append(r.room, zeros[:-len(r.room)&(alignment-1)]...)

@@ -1,6 +1,7 @@
 package tablefile
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,6 +18,9 @@ type walk struct {
 
 // add adds the values of an array, which packer.unpack has returned.
 func (c *chunk) add(a arrow.Array) {
+	if len(c.leaf.way) == 1 && c.flat(a) || c.nothing(a) {
+		return
+	}
 	w := walk{to: c, way: c.leaf.way, arrays: make([]arrow.Array, len(c.leaf.way))}
 	rows := a.Len()
 	for i, at := range w.way {
@@ -32,6 +36,95 @@ func (c *chunk) add(a arrow.Array) {
 	for i := range rows {
 		w.add(0, i, 0, 0)
 	}
+}
+
+// nothing adds an array that has no values: all of it is missing, or it has only empty lists. It returns false for others.
+func (c *chunk) nothing(a arrow.Array) bool {
+	def := byte(0)
+	if list, ok := a.(*array.List); ok && a.NullN() == 0 && list.ListValues().Len() == 0 {
+		if c.leaf.way[0].nullable {
+			def = 1
+		}
+	} else if a.NullN() < a.Len() {
+		return false
+	}
+	for rows := a.Len(); rows > 0; {
+		c.room()
+		n := min(rows, maxPageValues-c.entries)
+		if c.def = append(c.def, bytes.Repeat([]byte{def}, n)...); c.leaf.rep > 0 {
+			c.rep = append(c.rep, make([]byte, n)...)
+		}
+		c.entries += n
+		c.missing += n
+		rows -= n
+	}
+	return true
+}
+
+// flat adds the numbers of a column that has nothing below it, a page at a time and not value by value. It returns false for other values.
+func (c *chunk) flat(a arrow.Array) bool {
+	var ok bool
+	if c.wide, ok = widened(c.wide[:0], a); !ok {
+		return false
+	}
+	for from := 0; from < len(c.wide); {
+		c.room()
+		n := min(len(c.wide)-from, maxPageValues-c.entries)
+		if a.NullN() > 0 || c.dictionary.open && len(c.dictionary.data)+8*n > maxDictionaryBytes { // the dictionary may close
+			n = 1
+		}
+		if c.leaf.def > 0 && a.IsNull(from) {
+			c.def = append(c.def, 0)
+			c.missing++
+		} else {
+			c.def = append(c.def, bytes.Repeat([]byte{1}, n*int(c.leaf.def))...)
+			for _, v := range c.wide[from : from+n] {
+				c.number(v)
+			}
+		}
+		c.entries += n
+		from += n
+	}
+	return true
+}
+
+// widened appends the numbers of an array in the form of appendNumber. It returns false if the array has other values.
+func widened(to []uint64, a arrow.Array) ([]uint64, bool) {
+	switch a := a.(type) {
+	case *array.Boolean:
+		for i := range a.Len() {
+			to = append(to, bit(a.Value(i)))
+		}
+	case *array.Int32:
+		for _, v := range a.Int32Values() {
+			to = append(to, uint64(uint32(v)))
+		}
+	case *array.Uint32:
+		for _, v := range a.Uint32Values() {
+			to = append(to, uint64(v))
+		}
+	case *array.Int64:
+		for _, v := range a.Int64Values() {
+			to = append(to, uint64(v))
+		}
+	case *array.Uint64:
+		to = append(to, a.Uint64Values()...)
+	case *array.Timestamp:
+		for _, v := range a.TimestampValues() {
+			to = append(to, uint64(v))
+		}
+	case *array.Float32:
+		for _, v := range a.Float32Values() {
+			to = append(to, uint64(math.Float32bits(v)))
+		}
+	case *array.Float64:
+		for _, v := range a.Float64Values() {
+			to = append(to, math.Float64bits(v))
+		}
+	default:
+		return to, false
+	}
+	return to, true
 }
 
 // add adds the values at the end of the way that belong to the i-th value of the array at a step.
@@ -67,13 +160,7 @@ func (w *walk) add(step, i int, rep, def byte) {
 func (c *chunk) valueOf(a arrow.Array) func(i int) {
 	switch a := a.(type) {
 	case *array.Boolean:
-		return func(i int) {
-			v := uint64(0)
-			if a.Value(i) {
-				v = 1
-			}
-			c.number(v)
-		}
+		return func(i int) { c.number(bit(a.Value(i))) }
 	case *array.Int32:
 		return func(i int) { c.number(uint64(uint32(a.Value(i)))) }
 	case *array.Uint32:
@@ -97,6 +184,13 @@ func (c *chunk) valueOf(a arrow.Array) func(i int) {
 	default: // a struct without fields
 		return func(int) { c.number(1) }
 	}
+}
+
+func bit(set bool) uint64 {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // nameOf is valueOf for names. It looks each name up once.
