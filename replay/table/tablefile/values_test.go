@@ -358,6 +358,64 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestLongColumns: columns without others below them, and columns without values, have pages as others do, end their dictionary when it is
+// large, and are read back with what is missing.
+func TestLongColumns(t *testing.T) {
+	const rows = 100_000
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "different", Type: arrow.PrimitiveTypes.Int64}, {Name: "missing", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "empty", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
+		{Name: "some", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "flags", Type: arrow.FixedWidthTypes.Boolean},
+	}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i := range rows {
+		b.Field(0).(*array.Int64Builder).Append(int64(i))
+		b.Field(1).AppendNull()
+		b.Field(2).(*array.ListBuilder).Append(true)
+		if b.Field(3).(*array.Int32Builder).Append(int32(i % 7)); i%3 == 0 {
+			b.Field(3).(*array.Int32Builder).SetNull(i)
+		}
+		b.Field(4).(*array.BooleanBuilder).Append(i%5 == 0)
+	}
+	want := b.NewRecordBatch()
+	r, err := file.NewParquetReader(bytes.NewReader(write(t, tablefile.Parquet, schema, 8<<20, want)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, field := range schema.Fields() {
+		pages, err := r.RowGroup(0).GetColumnPageReader(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int32
+		for pages.Next() {
+			if p, ok := pages.Page().(*file.DataPageV1); ok {
+				got = append(got, p.NumValues())
+			}
+		}
+		pageOf := []int32{65_536, 34_464}
+		if field.Name == "different" {
+			pageOf = []int32{32_768, 65_536, 1_696} // the first has the numbers of the dictionary
+		}
+		if err := pages.Err(); err != nil || !slices.Equal(got, pageOf) {
+			t.Errorf("%s: pages of %d values, want %d: %v", field.Name, got, pageOf, err)
+		}
+	}
+	reader, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := reader.ReadTable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, field := range schema.Fields() {
+		if column := arrow.NewChunked(want.Column(i).DataType(), []arrow.Array{want.Column(i)}); !array.ChunkedEqual(column, got.Column(i).Data()) {
+			t.Errorf("%s is read back otherwise", field.Name)
+		}
+	}
+}
+
 // once is a writer that fails once, at the call with that number.
 type once struct{ calls, at int }
 
