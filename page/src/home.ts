@@ -5,7 +5,9 @@ import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
 import { baseOf, fill, h, icon, pathOf, sizeText, timeText, update } from "./dom.js";
 import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
 import { ask, changes, listReplays, sleep, token, wantsToken } from "./net.js";
+import { showThumb } from "./thumb.js";
 import { askToken } from "./token.js";
+import { wall, wallOf } from "./wall.js";
 
 /** What a viewer chooses among, by the values in the address, with titles. The first one is not in the address. */
 const formats = {
@@ -28,7 +30,7 @@ export const homeParameters = ["q", "format", "state", "sort"];
 const page = 100;
 
 /** How many live games are shown, and how long to wait for further changes before the list is asked for again, in milliseconds. */
-const mostLive = 12;
+const mostLive = 60;
 const settle = 500;
 
 /** What is listed. It is kept while a replay is shown, so that the list is there at once when the viewer comes back. */
@@ -209,6 +211,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   for (const type of ["wheel", "touchstart", "keydown"]) addEventListener(type, () => (y = 0), { signal, passive: true }); // the viewer goes elsewhere
   void load();
   void watch();
+  wall(signal);
 }
 
 function dateText(replay: Replay): string {
@@ -218,6 +221,7 @@ function dateText(replay: Replay): string {
 
 function card(replay: Replay): HTMLElement {
   return h("a", { class: "card", href: pathOf(replay.name), "data-client": replay.name },
+    replay.format !== Format.SC2REPLAY && h("canvas", { class: "small", width: 320, height: 180, "aria-hidden": "true", [wallOf]: replay.name }),
     h("span", { class: "pill on-air" }, "LIVE"),
     h("strong", {}, replay.mapName || baseOf(replay.name)),
     h("span", { class: "quiet" }, replay.lineup || baseOf(replay.name)),
@@ -234,8 +238,10 @@ const stateText: Partial<Record<ReplayState, string>> = { [ReplayState.GROWING]:
 function row(replay: Replay): HTMLElement {
   const [short] = Object.entries(formats).find(([, [, [format]]]) => format === replay.format) ?? ["file"];
   const base = baseOf(replay.name);
+  const thumb = h("canvas", { class: "thumb", width: 96, height: 54, "aria-hidden": "true", "data-client": replay.name });
+  showThumb(thumb, replay);
   return h("li", { "data-client": replay.name, title: replay.name }, h("a", { href: pathOf(replay.name) },
-    h("span", { class: `badge ${short}` }, short),
+    thumb, h("span", { class: `badge ${short}` }, short),
     h("span", { class: "title" }, h("strong", {}, replay.mapName || base), h("span", { class: "path" }, replay.lineup ? `${replay.lineup} · ${replay.name}` : replay.name)),
     h("span", { class: "state" }, stateText[replay.state]),
     h("span", { class: "length" }, lengthText(replay)),

@@ -172,7 +172,7 @@ export class GameMap {
   }
 
   /** A picture of the map with at most a pixel for each tile. */
-  private small(): HTMLCanvasElement {
+  small(): HTMLCanvasElement {
     const step = Math.ceil(Math.max(this.width, this.height) / overviewSide);
     const canvas = document.createElement("canvas");
     canvas.width = Math.ceil(this.width / step);

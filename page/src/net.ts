@@ -4,6 +4,7 @@ import { Client, Code, ReplaydError } from "@replayd/client";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type ListReplaysRequestSchema, type ListReplaysResponse } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "@replayd/client/gen/replayd/v1/service_pb.js";
+import type { WatchedReplay } from "@replayd/client/gen/replayd/v1/state_pb.js";
 import type { ReplayChange } from "@replayd/client/gen/replayd/v1/watch_pb.js";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
@@ -58,7 +59,7 @@ export function authorization(): Record<string, string> {
 
 async function takeTurns(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const url = String(input instanceof Request ? input.url : input);
-  const streams = /\/(StreamEvents|WatchReplays)$/.test(url);
+  const streams = /\/(StreamEvents|WatchReplays|WatchState)$/.test(url);
   if (!streams || location.protocol === "https:" || !navigator.locks) return fetch(input, init);
   const { release, place } = await acquire(init?.signal ?? undefined);
   const own = new AbortController();
@@ -160,6 +161,16 @@ export async function* changes(signal: AbortSignal, begun: () => void): AsyncGen
   } finally {
     clearTimeout(silence);
     own.abort();
+  }
+}
+
+/** What changes in the live games, as often as an interval in milliseconds allows: where players are. Each call begins with all games. */
+export async function* states(interval: number, signal: AbortSignal): AsyncGenerator<WatchedReplay[], void, undefined> {
+  try {
+    const request = { interval: { nanos: interval * 1e6 }, columns: ["x", "y", "place", "alive", "team"] };
+    for await (const { replays } of calls.watchState(request, { signal })) yield replays;
+  } catch (thrown) {
+    throw ReplaydError.from(thrown);
   }
 }
 

@@ -460,6 +460,10 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
   const path = join(directory, "live.dem");
   let written = Math.floor(bytes.length * 0.55);
   writeFileSync(path, bytes.subarray(0, written));
+  const wall = await tab(t);
+  await wall.goto(daemon.url);
+  const picture = await wall.waitForSelector('.cards [data-client$="live.dem"] canvas[data-players="10"]'); // before it grows
+  const before = await picture.evaluate((canvas) => canvas.toDataURL());
   const page = await tab(t);
   await page.goto(`${daemon.url}/replay/samples/live.dem`);
   await shown(page);
@@ -471,6 +475,9 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
     appendFileSync(path, bytes.subarray(written, (written += 2500)));
     await sleep(50);
   }
+  await wall.bringToFront();
+  await wall.waitForFunction((canvas, before) => canvas.isConnected && canvas.toDataURL() !== before, { polling: 50 }, picture, before);
+  await page.bringToFront();
   await until(page, () => document.querySelector(".timeline").dataset.marks >= 6); // two deaths, without another request
   await until(page, () => Number(document.querySelector("canvas.scene").dataset.tick) > 880);
   await says(page, ".feed", /Donald killed Margaret/);

@@ -1,0 +1,70 @@
+// Small pictures of maps, for the list and the wall.
+
+import { Format, type Replay } from "@replayd/client";
+import { baseOf } from "./dom.js";
+import { GameMap, tileSize } from "./map.js";
+import type { Area } from "./minimap.js";
+import { client, sleep } from "./net.js";
+import { overviewOf } from "./overview.js";
+import { theme } from "./theme.js";
+
+/** Maps with larger files have no small picture: to get it would take longer than to look at the list. */
+const largest = 8_000_000; // bytes
+
+/** A picture of a map, and which part of the world it shows. */
+export interface Thumb {
+  picture: CanvasImageSource;
+  area: Area;
+}
+
+/** What has been made, or is being made, by map and colours. One is made at a time, so that what the viewer opens meanwhile does not wait. */
+const made = new Map<string, Promise<Thumb | undefined>>();
+let last: Promise<unknown> = Promise.resolve();
+
+/** The small picture of a replay's map, or undefined where there is none. */
+export function thumbOf({ name, format, mapReplay, mapName, sizeBytes }: Replay): Promise<Thumb | undefined> {
+  const map = format === Format.DATAFILE && sizeBytes < largest ? name : mapReplay;
+  const key = [format === Format.DEM ? mapName : map, theme().name].join();
+  if (format === Format.SC2REPLAY || (format !== Format.DEM && !map)) return Promise.resolve(undefined);
+  let one = made.get(key);
+  if (!one) {
+    one = last.then(() => (format === Format.DEM ? seen(mapName) : physics(map))).catch(() => undefined);
+    last = one.then(() => sleep(0));
+    made.set(key, one);
+  }
+  return one;
+}
+
+async function seen(map: string): Promise<Thumb | undefined> {
+  const found = await overviewOf(baseOf(map), new AbortController().signal);
+  return typeof found === "string" ? undefined : found;
+}
+
+async function physics(name: string): Promise<Thumb | undefined> {
+  if ((await client.replay(name)).sizeBytes >= largest) return undefined;
+  const map = await GameMap.load(client, name);
+  return map && { picture: map.small(), area: { left: 0, top: 0, right: map.width * tileSize, bottom: map.height * tileSize } };
+}
+
+/** Draws the small picture of a replay's map into a canvas as soon as it is seen. */
+export function showThumb(canvas: HTMLCanvasElement, replay: Replay): void {
+  waiting.set(canvas, replay);
+  near.observe(canvas);
+}
+const waiting = new WeakMap<Element, Replay>();
+const near = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    if (!isIntersecting || !(target instanceof HTMLCanvasElement)) continue;
+    near.unobserve(target);
+    void thumbOf(waiting.get(target)!).then((thumb) => {
+      if (!thumb) return;
+      const { picture, area } = thumb;
+      const { width, height } = target;
+      const c = target.getContext("2d")!;
+      const [wide, tall] = [area.right - area.left, area.bottom - area.top];
+      const scale = Math.min(width / wide, height / tall);
+      c.imageSmoothingQuality = "high";
+      c.drawImage(picture, (width - wide * scale) / 2, (height - tall * scale) / 2, wide * scale, tall * scale);
+    });
+  }
+}, { rootMargin: "200px" });
