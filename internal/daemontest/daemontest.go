@@ -8,11 +8,13 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/playcast"
 	"github.com/replayd/replayd/service/watch"
 )
 
@@ -23,6 +25,8 @@ type Daemon struct {
 	Addr string
 	// Index is the file of its index; empty keeps the index in memory.
 	Index string
+	// Broadcasts is a pattern of the broadcasts that clients may name; empty allows none. Their files are below "tv" in the root.
+	Broadcasts string
 
 	root, dir string
 	stop      func() error
@@ -46,20 +50,37 @@ func (d *Daemon) Start() error {
 	if err != nil {
 		return errors.Join(err, watcher.Close())
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var follower *playcast.Follower
+	if d.Broadcasts != "" {
+		allow, err := playcast.ParsePattern(d.Broadcasts)
+		if err != nil {
+			cancel()
+			return errors.Join(err, listener.Close(), watcher.Close())
+		}
+		follower = playcast.NewFollower(ctx, playcast.FollowerOptions{
+			Dir: filepath.Join(d.dir, "tv"), Name: d.root + "/tv", Allow: []playcast.Pattern{allow},
+			Like: playcast.Match{Pace: time.Millisecond, Log: slog.New(slog.DiscardHandler)},
+		})
+	}
 	server, err := service.NewServer(service.Config{
-		Catalog: cat, Watcher: watcher, Version: "test", IndexPath: d.Index, Log: slog.New(slog.DiscardHandler),
+		Broadcasts: follower,
+		Catalog:    cat, Watcher: watcher, Version: "test", IndexPath: d.Index, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
+		cancel()
 		return errors.Join(err, listener.Close(), watcher.Close())
 	}
 	d.Addr = listener.Addr().String()
 	d.listener = &cuttable{Listener: listener}
-	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- service.NewDaemon(server, nil).Serve(ctx, d.listener, nil, nil, 5*time.Second) }()
 	d.stop = sync.OnceValue(func() error {
 		cancel()
 		err := <-served
+		if follower != nil {
+			follower.Wait()
+		}
 		if errors.Is(err, net.ErrClosed) { // by Kill
 			err = nil
 		}

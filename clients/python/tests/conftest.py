@@ -21,9 +21,10 @@ FINISHED = next((SAMPLES / "teehistorian" / "finished").glob("*.teehistorian"))
 class Daemon:
     """A daemon with one root, "r". It can be killed and started again at the same address."""
 
-    def __init__(self, binary: Path, root: Path) -> None:
+    def __init__(self, binary: Path, root: Path, *flags: str) -> None:
         self.binary = binary
         self.root = root
+        self.flags = flags
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -32,7 +33,7 @@ class Daemon:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error"],
+            [self.binary, "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error", *self.flags],
             stdout=subprocess.DEVNULL,
         )
         for _ in range(200):

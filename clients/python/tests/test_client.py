@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import http.server
 import io
 import json
 import subprocess
@@ -40,6 +41,37 @@ def test_events_are_numbered_and_typed(daemon: Daemon) -> None:
     move = next(event for event in events if event.kind == "player_diff")
     assert move.kind == "player_diff" and move.value.x == move.event.player_diff.x
     assert move.tick == move.event.at_tick
+
+
+class Relay(http.server.SimpleHTTPRequestHandler):
+    """The relay of a broadcast that is over."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args, directory=str(REPOSITORY / "clients" / "testdata"))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def test_follow_broadcast(binary: Path, tmp_path: Path) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Relay) as relay:
+        threading.Thread(target=relay.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{relay.server_port}/broadcast"
+        allow = ["--broadcast-allow", url, "--broadcast-into", "r/tv", "--broadcast-pace", "1ms"]
+        daemon = Daemon(binary, tmp_path, *allow)
+        try:
+            with replayd.connect(daemon.address) as client:
+                name = client.follow_broadcast(url)
+                stream = client.events(name, follow=True)
+                kinds = [event.kind for event in stream]
+                assert name.startswith("r/tv/") and client.follow_broadcast(url + "/") == name
+                with pytest.raises(replayd.ReplaydError) as refused:
+                    client.follow_broadcast("http://example.org/secret")
+        finally:
+            daemon.kill()
+            relay.shutdown()
+    assert refused.value.code == grpc.StatusCode.PERMISSION_DENIED and "secret" not in str(refused.value)
+    assert stream.end is not None and stream.end.reason == stream_pb2.END_REASON_FINISHED and "kill" in kinds
 
 
 def test_to_dict_equals_replayd_cat(daemon: Daemon) -> None:

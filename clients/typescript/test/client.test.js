@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
 import { openSync, closeSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -20,6 +21,34 @@ const collect = async (stream) => {
   return all;
 };
 const lines = (events) => events.map((event) => JSON.stringify(event));
+
+test("a broadcast is followed to its end", async () => {
+  const relay = createServer((request, response) => {
+    try {
+      response.end(readFileSync(join(repository, "clients/testdata", request.url)));
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => relay.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${relay.address().port}/broadcast`;
+  const daemon = await Daemon.start("--broadcast-allow", url, "--broadcast-into", "r/tv", "--broadcast-pace", "1ms");
+  const client = connect(daemon.address);
+  try {
+    const name = await client.followBroadcast(url);
+    assert.match(name, /^r\/tv\//);
+    const stream = client.events(name, { follow: true });
+    const kinds = (await collect(stream)).map((event) => event.kind);
+    assert.ok(kinds.includes("kill") && stream.end.reason === EndReason.FINISHED);
+    assert.equal(await client.followBroadcast(`${url}/`), name);
+    await assert.rejects(client.followBroadcast("http://example.org/secret"), ({ code, message }) => code === Code.PermissionDenied && !message.includes("secret"));
+  } finally {
+    client.close();
+    await daemon.stop();
+    relay.close();
+    relay.closeAllConnections();
+  }
+});
 
 describe("a daemon", () => {
   let daemon, client;

@@ -25,8 +25,9 @@ export const finished = {
 export class Daemon {
   root = mkdtempSync(join(tmpdir(), "replayd-"));
 
-  static async start() {
+  static async start(...flags) {
     const daemon = new Daemon();
+    daemon.flags = flags;
     for (const format of ["teehistorian", "dem", "datafile", "sc2replay"]) {
       cpSync(join(repository, "testdata", format), join(daemon.root, format), { recursive: true });
     }
@@ -37,7 +38,7 @@ export class Daemon {
   }
 
   async start() {
-    const args = ["serve", "--listen", this.address, "--root", `r=${this.root}`, "--log-level", "error"];
+    const args = ["serve", "--listen", this.address, "--root", `r=${this.root}`, "--log-level", "error", ...this.flags];
     this.process = spawn(binary, args, { stdio: ["ignore", "ignore", "inherit"] });
     this.exited = new Promise((resolve) => this.process.once("exit", resolve));
     for (let i = 0; i < 200; i++) {
