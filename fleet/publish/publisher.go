@@ -102,7 +102,7 @@ func Open(ctx context.Context, daemon *client.Client, conn *nats.Conn, o Options
 		return nil, err
 	}
 	request := &replaydv1.StreamEventsRequest{
-		Include: o.Request.GetInclude(), Exclude: o.Request.GetExclude(), ResolvePlayers: o.Request.GetResolvePlayers(),
+		Include: o.Request.GetInclude(), Exclude: o.Request.GetExclude(), Where: o.Request.GetWhere(), ResolvePlayers: o.Request.GetResolvePlayers(),
 		MaxBatchEvents: o.Request.GetMaxBatchEvents(), MaxBatchDelay: o.Request.GetMaxBatchDelay(),
 	}
 	o.Request = request

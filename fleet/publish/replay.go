@@ -163,7 +163,8 @@ func (s *session) run(ctx context.Context) (over bool, err error) {
 func (s *session) request() *replaydv1.StreamEventsRequest {
 	req := s.p.o.Request
 	req = &replaydv1.StreamEventsRequest{
-		Replay: s.name, Follow: s.follow, Include: req.GetInclude(), Exclude: req.GetExclude(), ResolvePlayers: req.GetResolvePlayers(),
+		Replay: s.name, Follow: s.follow, Include: req.GetInclude(), Exclude: req.GetExclude(), Where: req.GetWhere(),
+		ResolvePlayers: req.GetResolvePlayers(),
 		MaxBatchEvents: req.GetMaxBatchEvents(), MaxBatchDelay: req.GetMaxBatchDelay(),
 	}
 	if len(s.at.cursor) > 0 {

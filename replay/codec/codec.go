@@ -119,6 +119,9 @@ type Options struct {
 	// everything.
 	State       bool
 	StateFilter *filter.Filter
+	// Where decides, by what is in them, which of the events that Filter delivers are delivered. Nil delivers all. It needs a Filter,
+	// and does not apply to a state.
+	Where Where
 	// StateAgain announces that Present may be called again after Fill; see feed.Reader.
 	StateAgain bool
 	// Tables, if it is not nil, is an empty set of the format's tables. The reader appends events to it instead of to

@@ -77,6 +77,9 @@ type Sequential[E any] struct {
 	// Event is the event that was decoded last.
 	Event E
 
+	// Sieve applies Where. Header sets its TicksPerSecond where the replay has a clock.
+	Sieve Sieve
+
 	decoder decoders.Decoder[E]
 	summed  Summed       // the decoder, unless the format's identity covers the whole replay
 	last    int32        // the last tick that is delivered
@@ -101,7 +104,7 @@ type Sequential[E any] struct {
 
 // NewSequential returns a Sequential without a decoder.
 func NewSequential[E any](o Options, events Events[E]) Sequential[E] {
-	s := Sequential[E]{Options: o, Events: events, last: math.MaxInt32, samples: NewSamples(&o, events.Sampled...)}
+	s := Sequential[E]{Options: o, Events: events, last: math.MaxInt32, samples: NewSamples(&o, events.Sampled...), Sieve: NewSieve(o.Where)}
 	if !events.Unordered {
 		s.last = o.Filter.MaxTick()
 	}
@@ -192,6 +195,9 @@ func (s *Sequential[E]) Fill(b *Batch) error {
 	for range s.Work {
 		if b.Full() {
 			return nil
+		}
+		if err := s.Sieve.Stop(); err != nil {
+			return err
 		}
 		if plain && !s.held {
 			at := s.decoder.Position()
@@ -300,32 +306,66 @@ func (s *Sequential[E]) Pick(b *Batch, at decoders.Position, ev *E, e *filter.Ev
 		s.skipped++
 		return
 	}
-	s.write(b, at, ev)
-	b.Mark(e, s)
+	if s.write(b, at, ev) {
+		b.Mark(e, s)
+	}
 }
 
 // Skip counts events that were left out because the filter cannot match them.
 func (s *Sequential[E]) Skip(n int) { s.skipped += uint64(n) }
 
-func (s *Sequential[E]) write(b *Batch, at decoders.Position, ev *E) {
+// write appends an event, and reports whether it passed the sieve.
+func (s *Sequential[E]) write(b *Batch, at decoders.Position, ev *E) bool {
+	before := b.Count
 	if s.Write != nil {
 		s.Write(b, at, ev)
 	} else {
 		s.Put(b, at, ev)
 	}
+	if b.Count == before {
+		return false
+	}
 	b.Place(at)
+	return true
 }
 
-// Put appends an event to a batch. at is needed only for a table.
+// Put appends an event to a batch if it passes the sieve, and counts it otherwise. at is needed only for a table and for the sieve, which
+// an event of a state, without a position, always passes.
 func (s *Sequential[E]) Put(b *Batch, at decoders.Position, ev *E) {
-	b.Count++
+	sifted := s.Sieve.Sifts() && at.Offset >= 0
 	if s.Tables != nil {
+		if sifted {
+			kind, tick := s.Key(ev)
+			message := s.Append(s.Sieve.Memory(), ev)
+			s.Sieve.Keep(message)
+			if !s.Sieve.PassesMessage(kind, tick, at, message) {
+				s.skipped++
+				return
+			}
+		}
+		b.Count++
 		s.AddRow(s.Tables, at, ev)
 		return
 	}
+	entry := len(b.Events)
 	b.Events = append(b.Events, EventListField, 0)
 	start := len(b.Events)
 	b.Events = protoappend.Close(s.Append(b.Events, ev), start)
+	b.Count++
+	if sifted {
+		kind, tick := s.Key(ev)
+		s.Sift(b, entry, kind, tick, at)
+	}
+}
+
+// Sift takes the last event of a batch of rows off again, and counts it, unless it passes the sieve. Its entry begins at a place in
+// Events, and it has no position there yet.
+func (s *Sequential[E]) Sift(b *Batch, entry int, kind uint8, tick int32, at decoders.Position) {
+	if !s.Sieve.Passes(kind, tick, at, b.Events[entry:]) {
+		b.Events = b.Events[:entry]
+		b.Count--
+		s.skipped++
+	}
 }
 
 // decode decodes the next event, which starts at at.

@@ -23,6 +23,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // None is the value of a property that an event does not have.
@@ -55,6 +57,7 @@ type Filter struct {
 	includes, excludes []uint64
 	includable         []uint64 // like includes, without the clauses of kinds that are excluded as a whole
 	named              []bool   // whether an include clause names the kind
+	left               []bool   // whether Only removed the kind; nil if it was not called
 	whole              []bool   // whether every event of the kind is delivered
 	// The clauses with conditions on fields.
 	narrowIn, narrowEx uint64
@@ -182,8 +185,34 @@ func (f *Filter) Whole(kind uint8) bool {
 	return f == nil || f.whole[kind]
 }
 
-// Named reports whether an include clause names the kind and events of the kind can be delivered.
-func (f *Filter) Named(kind uint8) bool { return f != nil && f.named[kind] && f.includes[kind] != 0 }
+// Named reports whether an include clause names the kind and events of the kind can be delivered, or could without Only.
+func (f *Filter) Named(kind uint8) bool {
+	return f != nil && f.named[kind] && (f.includes[kind] != 0 || len(f.left) > 0 && f.left[kind])
+}
+
+// Only returns the filter for a caller that delivers only events of the kinds for which may is true, and of these not all: Whole is
+// false.
+func (f *Filter) Only(format *Format, may func(kind uint8) bool) (*Filter, error) {
+	if f == nil {
+		var err error
+		if f, err = Compile(format, []*replaydv1.EventFilter{{}}, nil); err != nil {
+			return nil, err
+		}
+	}
+	only := *f
+	only.includes, only.left, only.whole = slices.Clone(f.includes), make([]bool, len(f.includes)), make([]bool, len(f.includes))
+	only.facts, only.samples, only.nothing = false, false, true
+	for k, kind := range format.Kinds {
+		if !may(uint8(k)) {
+			only.left[k] = only.includes[k] != 0
+			only.includes[k] = 0
+		}
+		there := only.includes[k] != 0
+		only.facts, only.samples = only.facts || kind.Fact && there, only.samples || kind.Sample && there
+		only.nothing = only.nothing && (!there || kind.State)
+	}
+	return &only, nil
+}
 
 // Type reports whether any event of that kind and type can be delivered.
 func (f *Filter) Type(kind uint8, name []byte) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/replay/table/arrowipc"
+	"github.com/replayd/replayd/replay/where"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
@@ -64,7 +65,15 @@ func ofCodec(c *codec.Codec, info source.Info, q *request, secrets codec.Secrets
 	if err != nil {
 		return nil, err
 	}
-	w.tables, err = tablesOf(c, w.options.Filter, q.req, whole)
+	if w.tables, err = tablesOf(c, w.options.Filter, q.req, whole); err != nil || q.req.GetWhere() == "" {
+		return w, err
+	}
+	x, err := where.Compile(c, w.options.Filter, q.req.GetWhere())
+	if err != nil {
+		return nil, err
+	}
+	w.options.Where = x
+	w.options.Filter, err = w.options.Filter.Only(&c.Filters, x.May)
 	return w, err
 }
 

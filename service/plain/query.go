@@ -151,6 +151,7 @@ func decoding(req *replaydv1.StreamEventsRequest) parameters {
 			}
 			return &req.GetExclude()[0].Kinds
 		}).described("Kinds of events that are not sent, even where the other parameters ask for them."),
+		"where":            text(&req.Where),
 		"with-state":       flag(&req.Start.WithState),
 		"resolve-players":  flag(&req.ResolvePlayers),
 		"strict":           flag(&req.Strict),

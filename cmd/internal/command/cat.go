@@ -54,6 +54,7 @@ type Selection struct {
 	FromTick    *int32   `help:"No events before this tick." placeholder:"TICK"`
 	ToTick      *int32   `help:"No events after this tick." placeholder:"TICK"`
 	Every       *int32   `help:"Only events of ticks that are multiples of this number. Samples are of each second of the game if it is left out." placeholder:"TICKS"`
+	Where       string   `help:"Only events for which this expression in CEL is true, such as 'event.damage > 100 && event.weapon == \"awp\"'." placeholder:"EXPR"`
 }
 
 // Apply puts the selection into a request.
@@ -68,7 +69,7 @@ func (s *Selection) Apply(req *replaydv1.StreamEventsRequest) {
 	if s.FromTick != nil || s.ToTick != nil || s.Every != nil {
 		in.Ticks = &replaydv1.TickRange{Min: s.FromTick, Max: s.ToTick, Every: s.Every}
 	}
-	req.Include = append(req.Include, in)
+	req.Include, req.Where = append(req.Include, in), s.Where
 	if len(s.ExcludeKind) > 0 {
 		req.Exclude = append(req.Exclude, &replaydv1.EventFilter{Kinds: s.ExcludeKind})
 	}

@@ -137,6 +137,7 @@ var flagsOf = map[string]string{
 	"groups": "--group", "layers": "--layer", "ticks": "--from-tick, --to-tick, --every",
 	"cursor": "--cursor", "tick": "--tick", "last_events": "--last", "now": "--now", "with_state": "--with-state",
 	"follow": "--follow", "follow_successors": "--follow-successors", "strict": "--strict",
+	"where": "--where",
 }
 
 // byFlags replaces the request field that an error begins with by the flag that sets it.

@@ -563,6 +563,25 @@ type StreamEventsRequest struct {
 	// "replayd.type", the type that a client restores: "int32", "int64", "uint32", "uint64" or "float64". It is for clients that
 	// do so, and takes less work than compression. Fields of structs and elements of lists keep their types.
 	NarrowColumns bool `protobuf:"varint,18,opt,name=narrow_columns,json=narrowColumns,proto3" json:"narrow_columns,omitempty"`
+	// Only events for which this expression is true are sent, of those that the filters let through. It is in CEL (https://cel.dev), of
+	// at most 4096 bytes, and sees an event as it would be sent: without secrets, with the fields that the filters leave. Empty means all. The
+	// state at the start goes by the filters alone.
+	//
+	// `event` is the message of the event's kind: "event.damage > 100". A kind without one of its fields counts as if the field were
+	// absent. The other names are `kind`, the text; `offset`, `index` and `time` (in seconds; absent where tables have none); and the fields
+	// that all events of the format have, such as at_tick and warnings.
+	//
+	// Integers are CEL's int, but those of 64 bits without a sign are uint; a whole number that is written takes the type of what it is
+	// compared with. A float is the double of the same value. Enums, and numbers that name a string of the batch, are their text: the
+	// name, or the number in decimal. A Timestamp is CEL's. A field that may be absent and is makes what uses it neither true nor
+	// false, as NULL does in SQL, and so does NaN that is compared with <, <=, > or >=, a division by zero, an overflow, and an element that is not there; NaN
+	// equals nothing. has() of a field that cannot be absent says that it is not 0 or empty.
+	//
+	// There are CEL's standard functions and macros, except map and filter; the pattern of matches must be written out. The request is
+	// refused, with the place in the expression, when it does not type for a kind that the filters let through, or when no event of any of them can
+	// meet it. What is said of `kind` counts before types do: kind == "kill" && event.weapon == "awp". A stream whose expression
+	// takes more than 100000 of CEL's steps for an event fails with INVALID_ARGUMENT there.
+	Where         string `protobuf:"bytes,19,opt,name=where,proto3" json:"where,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -714,6 +733,13 @@ func (x *StreamEventsRequest) GetNarrowColumns() bool {
 		return x.NarrowColumns
 	}
 	return false
+}
+
+func (x *StreamEventsRequest) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
 }
 
 // Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
@@ -2081,7 +2107,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xb8\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xce\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
 	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
@@ -2100,7 +2126,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x0fresolve_players\x18\x0f \x01(\bR\x0eresolvePlayers\x12I\n" +
 	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\x12\x18\n" +
 	"\acolumns\x18\x11 \x03(\tR\acolumns\x12%\n" +
-	"\x0enarrow_columns\x18\x12 \x01(\bR\rnarrowColumns\"\xa4\x01\n" +
+	"\x0enarrow_columns\x18\x12 \x01(\bR\rnarrowColumns\x12\x14\n" +
+	"\x05where\x18\x13 \x01(\tR\x05where\"\xa4\x01\n" +
 	"\x05Start\x12\x18\n" +
 	"\x06cursor\x18\x01 \x01(\fH\x00R\x06cursor\x12\x14\n" +
 	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x12!\n" +

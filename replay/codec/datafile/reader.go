@@ -23,12 +23,13 @@ type reader struct {
 	file    *datafile.File
 	d       *datafile.Decoder
 	ev      datafile.Event
+	sieve   codec.Sieve
 	skipped uint64 // events that the filter did not match
 	nothing bool   // the requested start is after the last event
 }
 
 func open(in source.Input, o codec.Options) (codec.Reader, error) {
-	return &reader{Options: o, in: in}, nil
+	return &reader{Options: o, in: in, sieve: codec.NewSieve(o.Where)}, nil
 }
 
 func (r *reader) Header(replay *replaydv1.Replay) error {
@@ -85,12 +86,15 @@ func (r *reader) Fill(b *codec.Batch) error {
 		if b.Full() {
 			return nil
 		}
+		if err := r.sieve.Stop(); err != nil {
+			return err
+		}
 		at := r.d.Position()
 		ok, err := r.d.Step(&r.ev)
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !ok || !r.passes(at) {
 			continue
 		}
 		b.Count++
@@ -108,6 +112,20 @@ func (r *reader) Fill(b *codec.Batch) error {
 		}
 	}
 	return codec.ErrYield
+}
+
+// passes reports whether the event passes the sieve, and counts it otherwise.
+func (r *reader) passes(at decoders.Position) bool {
+	if !r.sieve.Sifts() {
+		return true
+	}
+	message := AppendEvent(r.sieve.Memory(), &r.ev)
+	r.sieve.Keep(message)
+	if r.sieve.PassesMessage(uint8(r.ev.Kind), 0, at, message) {
+		return true
+	}
+	r.skipped++
+	return false
 }
 
 // Held implements codec.Holder.

@@ -35,6 +35,7 @@ type reader struct {
 	maxTick  int32
 	skipped  uint64 // events that the filter did not match
 	samples  samples
+	sieve    codec.Sieve
 
 	state   entityFilter // the filter for the state
 	present int          // the entity slot at which Present continues
@@ -66,8 +67,9 @@ func open(in source.Input, o codec.Options, schemas *dem.Schemas, types *firstTy
 func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 	r := &reader{
 		Options: o, in: in, entities: entityFilter{Filter: o.Filter}, maxTick: o.Filter.MaxTick(),
-		samples: newSamples(&o), state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
+		samples: newSamples(&o), sieve: codec.NewSieve(o.Where), state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
 	}
+	r.sieve.Names = func(id uint32) string { return r.d.Name(id) } // a snapshot may replace the decoder
 	opts := &r.opts
 	if o.Filter != nil {
 		opts.Kinds = func(k dem.Kind) bool {
@@ -163,6 +165,9 @@ func (r *reader) fill(b *codec.Batch) error {
 	}
 	r.section.cuts, r.samples.ready = true, true
 	for range work {
+		if err := r.sieve.Stop(); err != nil {
+			return err
+		}
 		var at decoders.Position
 		switch {
 		case b.Full():
@@ -191,8 +196,9 @@ func (r *reader) fill(b *codec.Batch) error {
 			at = r.d.EventPosition()
 		}
 		if r.Filter == nil && !b.KeepMarks {
-			r.add(b, at)
-			b.Place(at)
+			if r.add(b, at) {
+				b.Place(at)
+			}
 			continue
 		}
 		r.pick(b, at)
@@ -200,14 +206,17 @@ func (r *reader) fill(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
-// pick appends the event to the batch if the filter matches it, and reports whether it does. It counts an event that does not match.
+// pick appends the event to the batch if the filter matches it and it passes the sieve, and reports whether it was. It counts an event that
+// was not.
 func (r *reader) pick(b *codec.Batch, at decoders.Position) bool {
 	e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
 	if !r.match(&r.entities, &e) {
 		r.skipped++
 		return false
 	}
-	r.add(b, at)
+	if !r.add(b, at) {
+		return false
+	}
 	b.Place(at)
 	b.Mark(&e, r)
 	return true
@@ -243,12 +252,17 @@ func (r *reader) Present(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
-// add appends the event to the batch. at is needed only for a table.
-func (r *reader) add(b *codec.Batch, at decoders.Position) {
+// add appends the event to the batch if it passes the sieve, and reports whether it does. It counts an event that does not. at is needed only
+// for a table and for the sieve.
+func (r *reader) add(b *codec.Batch, at decoders.Position) bool {
 	redact(&r.ev, r.Secrets.Reveal)
+	if r.sieve.Sifts() && at.Offset >= 0 && !r.passes(at) {
+		r.skipped++
+		return false
+	}
 	if r.Tables != nil {
 		r.addRow(b, at)
-		return
+		return true
 	}
 	if b.Count == 0 || !r.open {
 		r.strings.begin()
@@ -268,6 +282,15 @@ func (r *reader) add(b *codec.Batch, at decoders.Position) {
 		b.Events = append(b.Events[:start], codec.EventListField, 0)
 		b.Events = protoappend.Close(AppendEvent(b.Events, &r.ev), start+2)
 	}
+	return true
+}
+
+// passes reports whether the event, whose names have the decoder's numbers, passes the sieve.
+func (r *reader) passes(at decoders.Position) bool {
+	r.sieve.TicksPerSecond = r.d.TicksPerSecond()
+	message := AppendEvent(r.sieve.Memory(), &r.ev)
+	r.sieve.Keep(message)
+	return r.sieve.PassesMessage(uint8(r.ev.Kind), r.ev.AtTick, at, message)
 }
 
 // addRow appends the event to its table.

@@ -72,6 +72,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.Tables != nil {
 		r.Tables.TicksPerSecond = replay.GetTicksPerSecond()
 	}
+	r.Sieve.TicksPerSecond = replay.GetTicksPerSecond()
 	r.rep = p
 	options := sc2replay.Options{Want: &want, RevealPrivate: r.Secrets.Reveal.Has(decoders.SecretBattleLobby)}
 	if r.d = p.Events(options); unpacked != nil {

@@ -104,6 +104,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	if r.Tables != nil {
 		r.Tables.TicksPerSecond = ticksPerSecond
 	}
+	r.Sieve.TicksPerSecond = ticksPerSecond
 	addHeader(replay, h, r.Secrets.Reveal.Has(decoders.SecretPasswords))
 	if r.Roster != nil && (r.ResolvePlayers || r.State) {
 		r.roster = r.Roster(replay)
@@ -157,6 +158,9 @@ func (r *reader) Fill(b *codec.Batch) error {
 		if b.Full() {
 			return nil
 		}
+		if err := r.Sieve.Stop(); err != nil {
+			return err
+		}
 		ev := &r.Event
 		over := r.d.Tick() > plan.last
 		waiting := held || samples && r.Waiting() || fold != nil && fold.Pending()
@@ -189,7 +193,8 @@ func (r *reader) Fill(b *codec.Batch) error {
 		case waiting || samples:
 			r.Give(b, at, ev)
 		case unmarked && r.Filter.Whole(kind):
-			if r.add(b, at, ev); r.Tables == nil && !b.Places.AddNear(at.Offset, at.Index) {
+			before := b.Count
+			if r.add(b, at, ev); r.Tables == nil && b.Count > before && !b.Places.AddNear(at.Offset, at.Index) {
 				b.Place(at)
 			}
 		case !r.Filter.Kind(kind):
@@ -220,8 +225,12 @@ func (r *reader) add(b *codec.Batch, at decoders.Position, ev *teehistorian.Even
 		property := properties.Event(uint8(ev.Kind), ev.AtTick, ev)
 		r.resolve(ev, &property)
 	}
+	entry := len(b.Events)
 	if r.Tables == nil && ev.AtTick >= 0 && len(ev.Warnings) == 0 && !ev.HasPlayer && r.appendHot(b, ev) {
 		b.Count++
+		if r.Sieve.Sifts() {
+			r.Sift(b, entry, uint8(ev.Kind), ev.AtTick, at)
+		}
 		return
 	}
 	r.write(b, at, ev)

@@ -318,6 +318,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     ARROW_COMPRESSION_FIELD_NUMBER: builtins.int
     COLUMNS_FIELD_NUMBER: builtins.int
     NARROW_COLUMNS_FIELD_NUMBER: builtins.int
+    WHERE_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
@@ -359,6 +360,26 @@ class StreamEventsRequest(google.protobuf.message.Message):
     all values fit, and at_tick and time are run-end encoded if that is shorter. The metadata of such a column has, as
     "replayd.type", the type that a client restores: "int32", "int64", "uint32", "uint64" or "float64". It is for clients that
     do so, and takes less work than compression. Fields of structs and elements of lists keep their types.
+    """
+    where: builtins.str
+    """Only events for which this expression is true are sent, of those that the filters let through. It is in CEL (https://cel.dev), of
+    at most 4096 bytes, and sees an event as it would be sent: without secrets, with the fields that the filters leave. Empty means all. The
+    state at the start goes by the filters alone.
+
+    `event` is the message of the event's kind: "event.damage > 100". A kind without one of its fields counts as if the field were
+    absent. The other names are `kind`, the text; `offset`, `index` and `time` (in seconds; absent where tables have none); and the fields
+    that all events of the format have, such as at_tick and warnings.
+
+    Integers are CEL's int, but those of 64 bits without a sign are uint; a whole number that is written takes the type of what it is
+    compared with. A float is the double of the same value. Enums, and numbers that name a string of the batch, are their text: the
+    name, or the number in decimal. A Timestamp is CEL's. A field that may be absent and is makes what uses it neither true nor
+    false, as NULL does in SQL, and so does NaN that is compared with <, <=, > or >=, a division by zero, an overflow, and an element that is not there; NaN
+    equals nothing. has() of a field that cannot be absent says that it is not 0 or empty.
+
+    There are CEL's standard functions and macros, except map and filter; the pattern of matches must be written out. The request is
+    refused, with the place in the expression, when it does not type for a kind that the filters let through, or when no event of any of them can
+    meet it. What is said of `kind` counts before types do: kind == "kill" && event.weapon == "awp". A stream whose expression
+    takes more than 100000 of CEL's steps for an event fails with INVALID_ARGUMENT there.
     """
     @property
     def start(self) -> Global___Start:
@@ -413,10 +434,11 @@ class StreamEventsRequest(google.protobuf.message.Message):
         arrow_compression: Global___ArrowCompression.ValueType = ...,
         columns: collections.abc.Iterable[builtins.str] | None = ...,
         narrow_columns: builtins.bool = ...,
+        where: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule", "where", b"where"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest

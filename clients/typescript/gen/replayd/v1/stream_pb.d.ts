@@ -161,6 +161,30 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * @generated from field: bool narrow_columns = 18;
    */
   narrowColumns: boolean;
+
+  /**
+   * Only events for which this expression is true are sent, of those that the filters let through. It is in CEL (https://cel.dev), of
+   * at most 4096 bytes, and sees an event as it would be sent: without secrets, with the fields that the filters leave. Empty means all. The
+   * state at the start goes by the filters alone.
+   *
+   * `event` is the message of the event's kind: "event.damage > 100". A kind without one of its fields counts as if the field were
+   * absent. The other names are `kind`, the text; `offset`, `index` and `time` (in seconds; absent where tables have none); and the fields
+   * that all events of the format have, such as at_tick and warnings.
+   *
+   * Integers are CEL's int, but those of 64 bits without a sign are uint; a whole number that is written takes the type of what it is
+   * compared with. A float is the double of the same value. Enums, and numbers that name a string of the batch, are their text: the
+   * name, or the number in decimal. A Timestamp is CEL's. A field that may be absent and is makes what uses it neither true nor
+   * false, as NULL does in SQL, and so does NaN that is compared with <, <=, > or >=, a division by zero, an overflow, and an element that is not there; NaN
+   * equals nothing. has() of a field that cannot be absent says that it is not 0 or empty.
+   *
+   * There are CEL's standard functions and macros, except map and filter; the pattern of matches must be written out. The request is
+   * refused, with the place in the expression, when it does not type for a kind that the filters let through, or when no event of any of them can
+   * meet it. What is said of `kind` counts before types do: kind == "kill" && event.weapon == "awp". A stream whose expression
+   * takes more than 100000 of CEL's steps for an event fails with INVALID_ARGUMENT there.
+   *
+   * @generated from field: string where = 19;
+   */
+  where: string;
 };
 
 /**
