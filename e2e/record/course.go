@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/replayd/replayd/decoders/datafile"
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 )
 
@@ -20,8 +21,11 @@ var courseTiles = map[byte]byte{' ': 0, '#': 1, 'x': 2, '=': 3, 'f': 9, 'u': 11,
 
 const courseName = "course"
 
+// drawRace writes the map of the race into a directory.
+func drawRace(dir string) error { return drawCourse(filepath.Join(dir, courseName+".map")) }
+
 // drawCourse writes the map of the demonstration.
-func drawCourse(path string) (err error) {
+func drawCourse(path string) error {
 	rows := strings.Split(strings.TrimSpace(course), "\n")
 	tiles := make([]byte, 0, len(rows)*len(rows[0])*4)
 	for _, row := range rows {
@@ -29,9 +33,14 @@ func drawCourse(path string) (err error) {
 			tiles = append(tiles, courseTiles[tile], 0, 0, 0)
 		}
 	}
+	return writeMap(path, newScene(rows).events(tiles))
+}
+
+// writeMap writes a map of these events.
+func writeMap(path string, events []datafile.Event) (err error) {
 	writer := datafiletest.MapWriter{}
-	for _, ev := range newScene(rows).events(tiles) {
-		if err := writer.Add(&ev); err != nil {
+	for i := range events {
+		if err := writer.Add(&events[i]); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@
 //
 //	go run ./e2e/record testdata/teehistorian [SCENARIO...]
 //	go run ./e2e/record cmd/internal/demo race
+//	go run ./e2e/record decoders/teehistorian/physics/testdata rooms
 //
 // It takes a few minutes. It requires Node with npm, and either an installed
 // DDNet server or root with apt-get. Each run gives new recordings, with other
@@ -11,6 +12,7 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -25,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/e2e/ddnet"
 )
 
@@ -37,8 +40,11 @@ type scenario struct {
 	end     func(*ddnet.Server) error
 	// gzip keeps a compressed copy of each recording too, in a directory of its own.
 	gzip bool
-	// draw has the server play on the course, and keeps that map beside the recording.
-	draw bool
+	// draw writes maps into a directory: for the server, and beside the recordings.
+	draw func(dir string) error
+	// byMap names the recordings, which are compressed, by their maps.
+	byMap    bool
+	settings []string
 }
 
 var scenarios = []scenario{
@@ -51,7 +57,11 @@ var scenarios = []scenario{
 		gzip:    true,
 	},
 	{dir: "mapchange", title: "one map after another", play: changeMap, end: (*ddnet.Server).Stop},
-	{dir: "race", title: "a race that goes on and on", mapName: courseName, play: race, end: (*ddnet.Server).Stop, draw: true},
+	{dir: "race", title: "a race that goes on and on", mapName: courseName, play: race, end: (*ddnet.Server).Stop, draw: drawRace},
+	{
+		dir: "rooms", title: "rooms full of tiles", mapName: roomNames[0], play: playRooms, end: (*ddnet.Server).Stop, draw: drawRooms, byMap: true,
+		settings: []string{"sv_solo_server 1", "sv_kill_delay 0"},
+	},
 	{dir: "killed", title: "killed in the middle", play: wander, end: (*ddnet.Server).Kill},
 }
 
@@ -230,13 +240,13 @@ func (s scenario) record(ctx context.Context, out string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 
-	if s.draw {
-		if err := drawCourse(filepath.Join(home, "maps", courseName+".map")); err != nil {
+	if s.draw != nil {
+		if err := s.draw(filepath.Join(home, "maps")); err != nil {
 			return err
 		}
 	}
 	// Use the default port of DDNet servers, because the header contains it.
-	srv, err := ddnet.Start(ctx, ddnet.Config{Dir: home, Name: "replayd samples: " + s.title, Map: s.mapName, Port: 8303})
+	srv, err := ddnet.Start(ctx, ddnet.Config{Dir: home, Name: "replayd samples: " + s.title, Map: s.mapName, Port: 8303, Settings: s.settings})
 	if err != nil {
 		return err
 	}
@@ -267,8 +277,8 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 			return err
 		}
 	}
-	if s.draw {
-		if err := drawCourse(filepath.Join(dir, courseName+".map")); err != nil {
+	if s.draw != nil {
+		if err := s.draw(dir); err != nil {
 			return err
 		}
 	}
@@ -281,6 +291,12 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 		if hit := private.Find(data); hit != nil {
 			return fmt.Errorf("%s must not be published: it contains %q", filepath.Base(path), hit)
 		}
+		if s.byMap {
+			if err := keepByMap(dir, data); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), data, 0o644); err != nil {
 			return err
 		}
@@ -292,6 +308,15 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 		}
 	}
 	return nil
+}
+
+// keepByMap keeps a compressed recording under the name of its map.
+func keepByMap(dir string, data []byte) error {
+	header, err := teehistorian.New(bytes.NewReader(data), teehistorian.Options{}).Header()
+	if err != nil {
+		return err
+	}
+	return writeGzip(filepath.Join(dir, header.MapName+".teehistorian.gz"), data)
 }
 
 // private matches text that a published recording must not contain: paths of

@@ -97,6 +97,11 @@ func (w *World) compare() {
 	if w.upheaval = w.departed(); w.upheaval {
 		w.run()
 	}
+	for _, t := range w.present {
+		if t.forked {
+			w.choose(t)
+		}
+	}
 	if w.wrongs() > 0 {
 		w.explain()
 	}
@@ -150,7 +155,8 @@ func (w *World) judge(s *slot) {
 	c, at := &t.core, s.place()
 	for _, id := range t.met {
 		if other := w.tee(id); !t.trust.doubted() && other != nil && other.astray {
-			w.doubt(t, CauseOther, 0, false)
+			// What the other does to it shows at once, but perhaps not all of it.
+			t.trust = trust{confirmed: true}
 		}
 	}
 	reborn := t.dead && w.tiles.spawns[at]
@@ -168,12 +174,14 @@ func (w *World) judge(s *slot) {
 		if s.pause == pauseAway && !t.away && c.pos == c.previous && w.grounded(c) {
 			w.goAway(t)
 		}
-		if !t.trust.doubted() {
+		if t.trust.doubted() {
+			w.report(t, Unknown, 0, 0)
+		} else {
 			w.report(t, Proven, 0, 0)
-			return
 		}
-		w.report(t, Unknown, 0, 0)
-		w.learn(t)
+		if t.trust.doubted() || t.trust.confirmed {
+			w.learn(t)
+		}
 	default:
 		d := at.sub(c.pos)
 		if !t.trust.doubted() {
@@ -199,7 +207,8 @@ func (w *World) correct(t *tee, at vec) {
 		c.release(hookRetracted)
 	}
 	c.pos = at
-	t.trust.known = 0
+	t.trust = trust{cause: t.trust.cause, tile: t.trust.tile, keep: t.trust.keep}
+	t.forked = false
 	if t.trust.cause == CauseNone {
 		t.trust.cause = CauseDeviation
 	}

@@ -71,6 +71,9 @@ const (
 
 // pause has a client begin or end to watch, as often as it wants.
 func (w *World) pause(s *slot, want pause) {
+	if s.spectates && !s.there {
+		return
+	}
 	if s.pause == want {
 		want = pauseNot
 	}

@@ -18,18 +18,18 @@
 //
 // A [Result] says for each character and tick whether it is [Proven], [Corrected] or [Unknown]. After a correction the character is
 // where the recording has it, but its velocity, hook and jumps are not known until the game shows them: a wall takes a
-// velocity, the ground gives jumps, a key that is released ends a hook.
+// velocity, the ground gives jumps, a key that is released ends a hook. A velocity is known, too, when many places have confirmed it.
 //
 // Some things are chosen by the recording, as far as they lead exactly to it: which of the inputs of one tick was in effect, where
 // recordings do not tell; which exit a teleporter chose; who hit whom with a hammer, whose time is not recorded.
 //
 // Not calculated are weapons but the hammer, what shoots and pulls in maps, doors and switches, zones of tuning, and what
-// commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause contradicts the game's rules.
+// most commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause contradicts the game's rules.
 //
 //	map.go                     the tiles
 //	world.go, command.go       the game, event by event
 //	core.go, steer.go, hook.go, move.go  how characters move; vec.go has the arithmetic, tuning.go the numbers
 //	pass.go, speedup.go        what tiles do
 //	check.go, trust.go         the comparison with the recording, and what it proves
-//	explain.go                 what may have happened in a tick
+//	explain.go, late.go        what may have happened in a tick, and when inputs came into effect
 package physics

@@ -88,7 +88,7 @@ func (m *Map) blocks(place int, from, to vec) bool {
 		case tileThroughAll:
 			return true
 		case tileThroughDir:
-			if directed(tile.Flags, from, to) {
+			if directed(tile.Flags, to, from) {
 				return true
 			}
 		}
@@ -96,7 +96,7 @@ func (m *Map) blocks(place int, from, to vec) bool {
 	return false
 }
 
-// directed reports whether a hook goes the way in which a directed tile has an effect.
+// directed reports whether a hook goes the way in which a directed tile lets it through. The other way it blocks.
 func directed(flags uint8, from, to vec) bool {
 	switch flags & turns {
 	case 0:

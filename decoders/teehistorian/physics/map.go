@@ -52,6 +52,7 @@ type Map struct {
 	stops         bool           // has tiles that stop characters
 	outs          map[out][]vec
 	spawns        map[vec]bool
+	starts        []vec // the spawns, without those beside them
 	hearts        []vec // what lies about and freezes
 	arms          []vec // weapons that lie about
 	shooters      []vec // what shoots or pulls by itself
@@ -107,6 +108,7 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 	center := vec{float32(x*tileSize + tileSize/2), float32(y*tileSize + tileSize/2)}
 	switch {
 	case layer <= LayerFront && tile.Index >= tileSpawn && tile.Index <= tileSpawnLast:
+		m.starts = append(m.starts, center)
 		for _, d := range [...]vec{{}, {-tileSize, 0}, {0, -tileSize}, {tileSize, 0}, {0, tileSize}} {
 			m.spawns[center.add(d)] = true
 		}

@@ -173,14 +173,13 @@ func (w *World) teleport(t *tee, tile Tile) {
 		for exit.number > 0 && len(w.tiles.outs[exit]) == 0 {
 			exit.number--
 		}
-		if exit.number == 0 {
-			w.doubt(t, CauseTile, tile.Index, false)
-			return
-		}
 	default:
 		return
 	}
 	outs := w.tiles.outs[exit]
+	if exit.number == 0 && exit.tile == tileTeleCheckOut {
+		outs = w.tiles.starts
+	}
 	if len(outs) == 0 || c.super {
 		return
 	}

@@ -21,7 +21,7 @@ func (w *World) speedUp(t *tee, place int) {
 		vel = dir.mul(float32(tile.MaxSpeed / 5))
 	default:
 		// What is missing to the limit in the speedup's direction, but at most its force.
-		left := limit/5 - vel.dot(dir)
+		left := limit/5 - measured(vel).dot(measured(dir))
 		switch {
 		case math.Abs(math.Trunc(float64(left))) <= float64(force):
 			vel = vel.add(dir.mul(left))
@@ -32,4 +32,17 @@ func (w *World) speedUp(t *tee, place int) {
 		}
 	}
 	c.vel = c.noMove.clamp(vel)
+}
+
+// measured returns a vector as the server measures its angle when it compares two of them: those to the right are upside down, so
+// that the angle between a speedup and a character is wrong where one goes to the right and the other to the left.
+func measured(v vec) vec {
+	const least = 1e-7
+	switch {
+	case v.x > least:
+		v.y = -v.y
+	case v.x >= 0:
+		v = vec{-v.x, -v.y}
+	}
+	return v
 }

@@ -18,7 +18,15 @@ type trust struct {
 	tile  uint8
 	known known
 	keep  bool // only a new character is known again
+	// streak is for how many ticks the recording confirmed what is calculated from a state that was not known. confirmed means that it
+	// did for long: the state is taken as known, but not as the only one that leads there.
+	streak    int32
+	ticks     int32 // since then
+	confirmed bool
 }
+
+// longStreak is a streak in which a velocity that is wrong by its least part would show.
+const longStreak = 50
 
 func (t *trust) doubted() bool { return t.cause != CauseNone }
 
@@ -42,10 +50,26 @@ func (w *World) learn(t *tee) {
 	}
 	k := &t.trust.known
 	c, was := &t.core, &t.before
+	if c.pos != was.pos {
+		t.trust.streak++
+	}
+	if t.trust.streak > longStreak && *k&(knownHook|knownJumps|knownInput) == knownHook|knownJumps|knownInput {
+		t.trust.cause, t.trust.confirmed = CauseNone, true
+	}
 	in := &t.input
 	grounded := w.grounded(c)
 	hooked := was.hook.state == hookHolding || c.hook.state == hookHolding
 	fast := was.vel.length()*ticksPerSecond >= t.tune[rampStart]-ticksPerSecond
+	if in.Hook == 0 && c.hook.state == hookIdle {
+		*k |= knownHook
+	}
+	if grounded && (in.Jump == 0 || c.vel.y == 0) {
+		*k |= knownJumps
+	}
+	t.trust.ticks++
+	if c.frozen == 0 && (c.direction != 0 && c.pos.x != was.pos.x || t.trust.ticks > w.freezeTicks) {
+		*k |= knownInput // no freeze lasts longer
+	}
 	if (len(t.met) > 0 || hooked || fast) && *k&(knownX|knownY) != knownX|knownY {
 		*k &^= knownX | knownY
 		return
@@ -60,15 +84,6 @@ func (w *World) learn(t *tee) {
 	if c.vel.y == 0 || c.vel.y == -t.tune[airJump] || c.vel.y == -t.tune[groundJump] {
 		*k |= knownY
 	}
-	if in.Hook == 0 && c.hook.state == hookIdle {
-		*k |= knownHook
-	}
-	if grounded && in.Jump == 0 && c.jumps == 2 {
-		*k |= knownJumps
-	}
-	if c.frozen == 0 && c.direction != 0 && c.pos.x != was.pos.x {
-		*k |= knownInput
-	}
 	if *k == knownAll {
 		t.trust = trust{}
 	}
@@ -79,6 +94,8 @@ func (w *World) possible(t *tee) Cause {
 	at := t.before.pos
 	near := func(what vec, reach float32) bool { return what.sub(at).length() < reach }
 	switch s := &w.slots[t.id]; {
+	case t.trust.confirmed:
+		return CauseDeviation
 	case s.pause == pauseAway:
 		return CauseWatching
 	case w.ambiguous && s.hasInput && s.changed >= w.tick-lateInputs:

@@ -24,6 +24,7 @@ type World struct {
 
 	upheaval bool // somebody left or changed the team in this tick
 	tries    int  // how often ticks may be played again
+	alone    bool // nobody meets anybody
 	pending  bool // the last tick is not compared yet
 	check    func(*Result)
 	result   Result
@@ -37,35 +38,41 @@ type slot struct {
 	several  bool
 	hasInput bool
 	pause    pause
-	team     int32
-	killed   int32    // the client asked to die before this tick
-	at       [2]int32 // where the recording has the character
-	there    bool
-	fresh    bool // appeared in this tick
-	tee      *tee
-	spare    *tee
+	// spectates: it has left the players, who alone can pause.
+	spectates bool
+	team      int32
+	killed    int32    // the client asked to die before this tick
+	at        [2]int32 // where the recording has the character
+	there     bool
+	fresh     bool // appeared in this tick
+	tee       *tee
+	spare     *tee
 }
 
 // tee is a character.
 type tee struct {
-	id               int32
-	core             core
-	before           core               // before the tick
-	input            teehistorian.Input // with which it acts in the tick
-	kept             teehistorian.Input // with which it acted in the tick before
-	tune             *tuning
-	team             int32 // in the tick
-	trust            trust
-	hits             []int32 // who hits it with a hammer before the tick
-	exits            []vec   // to which a teleporter may lead
-	exit             int     // to which it does
-	met              []int32 // who has an effect on it
-	dead             bool    // touches what kills
-	armed            bool    // may have weapons that are not calculated
-	left             bool    // left before the tick
-	away             bool    // out of the game, as its client watches
-	starts, finishes bool    // came through the start, the finish
-	astray           bool    // elsewhere than recorded
+	id     int32
+	core   core
+	before core               // before the tick
+	input  teehistorian.Input // with which it acts in the tick
+	kept   teehistorian.Input // with which it acted in the tick before
+	tune   *tuning
+	team   int32 // in the tick
+	trust  trust
+	hits   []int32 // who hits it with a hammer before the tick
+	exits  []vec   // to which a teleporter may lead
+	exit   int     // to which it does
+	met    []int32 // who has an effect on it
+	dead   bool    // touches what kills
+	armed  bool    // may have weapons that are not calculated
+	// other is another state in which it may be, since an input of which the recording does not tell when it came into effect.
+	other            core
+	otherInput       teehistorian.Input
+	forked           bool
+	left             bool // left before the tick
+	away             bool // out of the game, as its client watches
+	starts, finishes bool // came through the start, the finish
+	astray           bool // elsewhere than recorded
 }
 
 // lastAmbiguous is the last version of recordings in which a client may have several inputs in a tick.
@@ -136,16 +143,14 @@ func (w *World) Apply(ev *teehistorian.Event) {
 			s.team = ev.PlayerTeam.Team
 		}
 	case teehistorian.KindMessage:
-		if s := w.slot(ev.Message.ClientId); s != nil && ev.Message.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot {
-			s.killed = w.tick + 1
-		}
+		w.message(&ev.Message)
 	case teehistorian.KindDrop:
 		if s := w.slot(ev.Drop.ClientId); s != nil {
 			s.killed = w.tick + 1
 		}
 	case teehistorian.KindJoin:
 		if s := w.slot(ev.Join.ClientId); s != nil {
-			s.pause, s.hasInput, s.several = pauseNot, false, false
+			s.pause, s.spectates, s.hasInput, s.several = pauseNot, false, false, false
 			s.input = teehistorian.Input{}
 		}
 	case teehistorian.KindConsoleCommand:
@@ -164,6 +169,18 @@ func (w *World) Apply(ev *teehistorian.Event) {
 		}
 	case teehistorian.KindDamage:
 		w.doubtAll(CauseCommand)
+	}
+}
+
+// message notes what a client asks for.
+func (w *World) message(m *teehistorian.Message) {
+	s := w.slot(m.ClientId)
+	switch {
+	case s == nil:
+	case m.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot:
+		s.killed = w.tick + 1
+	case m.ContentCase == teehistorian.MessageContentSetTeam:
+		s.spectates = m.SetTeam.Team < 0
 	}
 }
 
@@ -232,8 +249,14 @@ func (w *World) play() {
 		if s.hasInput && s.pause == pauseNot && in.PlayerFlags&flagChatting == 0 {
 			t.input = *in
 		}
+		w.fork(t)
 	}
 	w.run()
+	for _, t := range w.present {
+		if t.forked {
+			w.follow(t)
+		}
+	}
 }
 
 // run plays the tick from the states before it.
@@ -280,10 +303,10 @@ func (w *World) act(t *tee) {
 	}
 	w.zone(t)
 	w.steer(t, &in)
-	t.dead = !w.pass(t)
 	if c.deep && !c.super {
 		w.freeze(c, w.freezeTicks)
 	}
+	t.dead = !w.pass(t)
 	c.previous = c.pos
 }
 
@@ -301,7 +324,7 @@ func (w *World) zone(t *tee) {
 
 // together reports whether two characters can meet.
 func (w *World) together(a, b *tee) bool {
-	if a.away || b.away || a.left || b.left {
+	if w.alone || a.away || b.away || a.left || b.left {
 		return false
 	}
 	if a.core.super || b.core.super {

@@ -1,0 +1,29 @@
+package physics_test
+
+import "testing"
+
+// TestTiles plays games of a real server with six bots, who wander through rooms full of tiles of a kind. Each tick is proven. The games
+// and maps are made by e2e/record, as the scenario rooms.
+func TestTiles(t *testing.T) {
+	for _, test := range []struct{ room, tiles string }{
+		{"stop", "stoppers of one way, two and four, turned, in both layers"},
+		{"speed", "speedups of all angles, with and without a largest speed"},
+		{"tele", "teleporters with one to three exits, evil ones, checkpoints"},
+		{"freeze", "freeze, deep, live, their opposites, freeze of the switch layer, death"},
+		{"jumps", "refills, jumps from walls, numbers of jumps, unlimited ones, endless hooks"},
+		{"hook", "walls that hooks pass, also one way, and what stops them, teleporters of hooks"},
+		{"flags", "solo, collision, hooking and hitting, off and on"},
+	} {
+		t.Run(test.room, func(t *testing.T) {
+			const dir = "testdata/rooms/"
+			g := open(t, dir+test.room+".teehistorian.gz", dir+test.room+".map")
+			if g.header.MapName != test.room {
+				t.Fatalf("it is a game on %s", g.header.MapName)
+			}
+			marks, broken := count(g.play())
+			if marks[0] < 4000 || marks[1]+marks[2] != 0 {
+				t.Errorf("%s: %d ticks are proven, %d corrected (%d without a cause), %d unknown", test.tiles, marks[0], marks[1], broken, marks[2])
+			}
+		})
+	}
+}

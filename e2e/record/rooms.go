@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"github.com/replayd/replayd/decoders/datafile"
+	"github.com/replayd/replayd/e2e/ddnet"
+)
+
+// The rooms are maps of one room each, with platforms, full of tiles of a kind. decoders/teehistorian/physics is tested with games in them.
+const (
+	roomWidth  = 60
+	roomHeight = 30
+	roomSeed   = 7
+)
+
+// roomNames are the rooms in the order in which they are played. Bots meet only in the last.
+var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "flags"}
+
+// room is a map: the bytes of its layers' tiles.
+type room struct {
+	layers [len(roomLayers)][]byte
+	random *rand.Rand
+}
+
+// roomLayers are the layers of rooms, with the size of a tile and the layer's flags in the file.
+var roomLayers = [...]struct {
+	kind  datafile.LayerKind
+	bytes int
+	flags int32
+}{
+	{datafile.LayerKindGame, 4, 1},
+	{datafile.LayerKindFront, 4, 8},
+	{datafile.LayerKindTele, 2, 2},
+	{datafile.LayerKindSpeedup, 6, 4},
+	{datafile.LayerKindSwitch, 4, 16},
+}
+
+const (
+	game = iota
+	front
+	tele
+	speedup
+	switches
+)
+
+// turns are the flags of a tile that is turned by 0, 1, 2 and 3 quarters.
+var turns = []byte{0, 8, 3, 11}
+
+func newRoom(seed uint64) *room {
+	r := &room{random: rand.New(rand.NewPCG(roomSeed, seed))}
+	for i, layer := range roomLayers {
+		r.layers[i] = make([]byte, roomWidth*roomHeight*layer.bytes)
+	}
+	for y := range roomHeight {
+		for x := range roomWidth {
+			edge := x == 0 || y == 0 || x == roomWidth-1 || y == roomHeight-1
+			if edge || y%6 == 5 && r.random.IntN(2) == 0 {
+				r.set(game, y*roomWidth+x, r.one(1, 1, 1, 1, 1, 3))
+			}
+		}
+	}
+	for x := 3; x < 12; x += 3 {
+		r.set(game, 3*roomWidth+x, 192)
+		r.set(game, 5*roomWidth+x, 1)
+	}
+	return r
+}
+
+func (r *room) set(layer, place int, bytes ...byte) {
+	copy(r.layers[layer][place*roomLayers[layer].bytes:], bytes)
+}
+
+func (r *room) one(of ...byte) byte { return of[r.random.IntN(len(of))] }
+
+// scatter calls f for places in the air, away from the spawns.
+func (r *room) scatter(n int, f func(place int)) {
+	for range n {
+		place := (6+r.random.IntN(roomHeight-8))*roomWidth + 2 + r.random.IntN(roomWidth-4)
+		if r.layers[game][place*4] == 0 {
+			f(place)
+		}
+	}
+}
+
+// furnish places a room's tiles.
+func (r *room) furnish(name string) {
+	switch name {
+	case "stop":
+		r.scatter(120, func(p int) { r.set(game, p, r.one(60, 61, 62), r.one(turns...)) })
+		r.scatter(60, func(p int) { r.set(front, p, r.one(60, 61, 62), r.one(turns...)) })
+	case "speed":
+		r.scatter(80, func(p int) {
+			angle := r.random.IntN(360)
+			r.set(speedup, p, byte(1+r.random.IntN(40)), byte(r.random.IntN(2)*r.random.IntN(120)), 28, 0, byte(angle), byte(angle>>8))
+		})
+	case "tele":
+		for number := range byte(3) {
+			r.scatter(1+int(number), func(p int) { r.set(tele, p, number+1, 27) })
+			r.scatter(3, func(p int) { r.set(tele, p, number+1, 30) })
+		}
+		r.scatter(70, func(p int) {
+			if r.layers[tele][p*2] == 0 {
+				r.set(tele, p, r.one(1, 2, 3), r.one(10, 26, 29, 31, 63))
+			}
+		})
+	case "freeze":
+		r.scatter(90, func(p int) { r.set(game, p, r.one(9, 11, 11, 12, 13, 13, 144, 145, 145, 2)) })
+		r.scatter(40, func(p int) { r.set(front, p, r.one(9, 11, 12, 13, 144, 145)) })
+		r.scatter(20, func(p int) { r.set(switches, p, 0, 9, 0, r.one(0, 1, 2)) })
+	case "jumps":
+		r.scatter(70, func(p int) { r.set(game, p, r.one(32, 16, 105, 89, 17, 18)) })
+		for y := 2; y < roomHeight-2; y++ {
+			r.set(game, y*roomWidth+1, 16)
+			r.set(game, (y+1)*roomWidth-2, 16)
+		}
+		r.scatter(40, func(p int) { r.set(switches, p, 0, 7, 0, r.one(0, 1, 2, 3, 5, 255)) })
+	case "hook":
+		r.hooks()
+	case "flags":
+		r.scatter(90, func(p int) { r.set(game, p, r.one(21, 22, 88, 104, 91, 107, 19, 20)) })
+	}
+}
+
+// hooks places what hooks pass, and what stops and moves them.
+func (r *room) hooks() {
+	for y := 4; y < roomHeight-1; y++ {
+		for x := 1; x < roomWidth-1; x++ {
+			p := y*roomWidth + x
+			switch tile := r.layers[game][p*4]; {
+			case tile == 1:
+				r.set(front, p, r.one(0, 0, 5, 66, 67), r.one(turns...))
+			case tile == 0 && y > 6 && r.random.IntN(14) == 0:
+				r.set(game, p, r.one(6, 66, 67), r.one(turns...))
+			}
+		}
+	}
+	r.scatter(1, func(p int) { r.set(tele, p, 1, 27) })
+	r.scatter(40, func(p int) {
+		if r.layers[tele][p*2] == 0 {
+			r.set(tele, p, 1, 15)
+		}
+	})
+}
+
+// drawRooms writes the maps of the rooms.
+func drawRooms(dir string) error {
+	for i, name := range roomNames {
+		r := newRoom(uint64(i))
+		r.furnish(name)
+		if err := writeMap(filepath.Join(dir, name+".map"), r.events()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// events returns the map of a room. Layers without tiles are left out.
+func (r *room) events() []datafile.Event {
+	events := []datafile.Event{
+		{Kind: datafile.KindVersion, Version: datafile.Version{Version: 1}},
+		{Kind: datafile.KindInfo, Info: datafile.Info{Author: []byte("replayd"), License: []byte("CC0")}},
+		{Kind: datafile.KindGroup, Group: datafile.Group{Version: 3, Name: []byte("Game"), ParallaxX: 100, ParallaxY: 100}},
+	}
+	for i, layer := range roomLayers {
+		if !slices.ContainsFunc(r.layers[i], func(b byte) bool { return b != 0 }) {
+			continue
+		}
+		events[2].Group.NumLayers++
+		events = append(events, datafile.Event{Kind: datafile.KindTileLayer, TileLayer: datafile.TileLayer{
+			Kind: layer.kind, Version: 3, Flags: layer.flags, Width: roomWidth, Height: roomHeight, Name: []byte("Game"),
+			BytesPerTile: int32(layer.bytes), Color: datafile.Color{R: 255, G: 255, B: 255, A: 255}, HasColor: true, ColorEnvelope: -1, Image: -1,
+		}}, datafile.Event{Kind: datafile.KindTiles, Tiles: datafile.Tiles{
+			Kind: layer.kind, Columns: roomWidth, Rows: roomHeight, BytesPerTile: int32(layer.bytes), Data: r.layers[i],
+		}})
+	}
+	return events
+}
+
+// playRooms has bots wander through all rooms.
+func playRooms(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
+	if err := bots.Run(ctx, "a join\nb join\nc join\nd join\ne join\nf join\n* wander on\n"); err != nil {
+		return err
+	}
+	for i, name := range roomNames {
+		if i > 0 {
+			if err := srv.ChangeMap(ctx, name); err != nil {
+				return err
+			}
+		}
+		if i == len(roomNames)-1 {
+			if err := srv.Console("sv_solo_server 0"); err != nil {
+				return err
+			}
+		}
+		if err := bots.Run(ctx, "sleep 8s\n* kill\nsleep 8s"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
