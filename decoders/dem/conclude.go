@@ -14,8 +14,12 @@ const FactsVersion = 1
 
 // factSources holds the kinds of events from which facts of a kind are concluded, in any game.
 var factSources = map[Kind]kindSet{
-	KindFactKill:   setOf(KindGameEvent, KindCombatLog, KindKill),
-	KindFactDamage: setOf(KindGameEvent, KindCombatLog, KindDamage),
+	KindFactKill:        setOf(KindGameEvent, KindCombatLog, KindKill),
+	KindFactDamage:      setOf(KindGameEvent, KindCombatLog, KindDamage),
+	KindFactRound:       setOf(KindGameEvent),
+	KindFactPlayerRound: setOf(KindGameEvent),
+	KindFactObjective:   setOf(KindGameEvent, KindCombatLog),
+	KindFactPurchase:    setOf(KindCombatLog),
 }
 
 // factKinds are the kinds of facts.
@@ -29,18 +33,24 @@ var factKinds = func() (s kindSet) {
 // conclusions concludes facts from events, whether these are delivered or not. The position of a fact is behind that of its event.
 type conclusions struct {
 	sources kindSet // the kinds of events from which the wanted facts are concluded
+	rounds  bool    // rounds of Counter-Strike 2 are followed
 	ready   []conclusion
 	next    int    // the index in ready of the next fact
+	base    int64  // the index of the event within the record
 	count   int64  // the facts of the event, wanted or not
 	texts   []byte // names of classes in ready
 }
 
 // conclusion is a fact that has not been delivered yet. kind says which of its values is valid.
 type conclusion struct {
-	kind   Kind
-	index  int64 // of the event within the record
-	kill   FactKill
-	damage FactDamage
+	kind      Kind
+	index     int64 // of the event within the record
+	kill      FactKill
+	damage    FactDamage
+	round     FactRound
+	player    FactPlayerRound
+	objective FactObjective
+	purchase  FactPurchase
 }
 
 func newConclusions(wanted *kindSet) (c conclusions) {
@@ -49,7 +59,16 @@ func newConclusions(wanted *kindSet) (c conclusions) {
 			c.sources.join(&from)
 		}
 	}
+	// Who knows everything makes snapshots, from which others conclude facts of rounds.
+	if c.rounds = wanted.has(KindFactRound) || wanted.has(KindFactPlayerRound) || wanted.covers(&ownKinds); c.rounds {
+		c.sources.add(KindGameEvent)
+	}
 	return c
+}
+
+// begin begins the facts of an event.
+func (c *conclusions) begin(event int64) {
+	c.ready, c.next, c.count, c.texts, c.base = c.ready[:0], 0, 0, c.texts[:0], event
 }
 
 // pending reports whether there is a fact that was not delivered yet.
@@ -59,7 +78,7 @@ func (c *conclusions) pending() bool { return c.next < len(c.ready) }
 func (d *Decoder) add(kind Kind) *conclusion {
 	c := &d.facts
 	c.count++
-	index := d.out.place.index(slotEvent) + c.count
+	index := c.base + c.count
 	if !d.out.has(kind) || c.count >= decoders.Room || d.out.quiet && d.out.before(index) {
 		return nil
 	}
@@ -79,6 +98,14 @@ func (d *Decoder) nextFact(ev *Event) {
 		ev.FactKill = from.kill
 	case KindFactDamage:
 		ev.FactDamage = from.damage
+	case KindFactRound:
+		ev.FactRound = from.round
+	case KindFactPlayerRound:
+		ev.FactPlayerRound = from.player
+	case KindFactObjective:
+		ev.FactObjective = from.objective
+	case KindFactPurchase:
+		ev.FactPurchase = from.purchase
 	default: // no fact
 	}
 }
@@ -89,13 +116,16 @@ func (d *Decoder) conclude(ev *Event, kind Kind) {
 	if !c.sources.has(kind) {
 		return
 	}
-	c.ready, c.next, c.count, c.texts = c.ready[:0], 0, 0, c.texts[:0]
+	c.begin(d.out.place.index(slotEvent))
 	d.players.setGame(d.match.game)
 	switch {
 	case kind == KindCombatLog:
 		d.concludeCombat(&ev.CombatLog)
 	case kind == KindGameEvent && d.match.game == gameCS2:
 		d.concludeGameEvent(&ev.GameEvent)
+		if d.facts.rounds {
+			d.followRound(&ev.GameEvent)
+		}
 	case kind == KindKill && d.match.game == gameDeadlock:
 		d.concludeKill(&ev.Kill)
 	case kind == KindDamage && d.match.game == gameDeadlock:
@@ -213,6 +243,30 @@ func (d *Decoder) concludeGameEvent(e *GameEvent) {
 	case "player_hurt":
 		if fact := d.add(KindFactDamage); fact != nil {
 			d.fillDamage(&fact.damage, e.Keys)
+		}
+	case "bomb_planted":
+		d.bombed(ObjectiveTypeBombPlanted, e.Keys)
+	case "bomb_defused":
+		d.bombed(ObjectiveTypeBombDefused, e.Keys)
+	case "bomb_exploded":
+		d.bombed(ObjectiveTypeBombExploded, e.Keys)
+	}
+}
+
+// bombed concludes what happened to the bomb.
+func (d *Decoder) bombed(typ ObjectiveType, keys []GameEventKey) {
+	fact := d.add(KindFactObjective)
+	if fact == nil {
+		return
+	}
+	f := &fact.objective
+	*f = FactObjective{Type: typ}
+	for i := range keys {
+		switch k := &keys[i]; string(k.Name) {
+		case "userid":
+			f.HasActor = d.keyActor(&f.Actor, k)
+		case "site":
+			f.Site, f.HasSite = int32(k.Int), true
 		}
 	}
 }
@@ -350,6 +404,9 @@ func (d *Decoder) concludeCombat(e *CombatLog) {
 	attacker := logged{e.AttackerName, e.DamageSourceName, e.IsAttackerHero, e.IsAttackerIllusion, e.AttackerTeam}
 	switch e.Type {
 	case CombatLogTypeDeath:
+		if typ := objectiveOf(e); typ != ObjectiveTypeUnspecified {
+			d.taken(typ, e, attacker)
+		}
 		if !e.IsTargetHero || e.IsTargetIllusion {
 			return
 		}
@@ -375,7 +432,42 @@ func (d *Decoder) concludeCombat(e *CombatLog) {
 			f.HasAttacker = d.loggedActor(&f.Attacker, attacker)
 			f.HasVictim = d.loggedActor(&f.Victim, victim)
 		}
+	case CombatLogTypePurchase:
+		if fact := d.add(KindFactPurchase); fact != nil {
+			f := &fact.purchase
+			*f = FactPurchase{Item: e.ValueName}
+			phase := d.match.clock.phase
+			f.Starting = phase > GamePhaseUnspecified && phase < GamePhaseInProgress
+			f.HasBuyer = d.loggedActor(&f.Buyer, logged{name: e.TargetName, hero: true, team: e.TargetTeam})
+		}
 	default: // no fact
+	}
+}
+
+// objectiveOf returns the objective that has died by an entry of the combat log.
+func objectiveOf(e *CombatLog) ObjectiveType {
+	switch {
+	case e.IsTargetBuilding:
+		return ObjectiveTypeBuilding
+	case string(e.TargetName) == "npc_dota_roshan":
+		return ObjectiveTypeRoshan
+	case string(e.TargetName) == "npc_dota_miniboss":
+		return ObjectiveTypeTormentor
+	}
+	return ObjectiveTypeUnspecified
+}
+
+// taken concludes what happened to an objective of Dota 2.
+func (d *Decoder) taken(typ ObjectiveType, e *CombatLog, by logged) {
+	fact := d.add(KindFactObjective)
+	if fact == nil {
+		return
+	}
+	f := &fact.objective
+	*f = FactObjective{Type: typ, Name: e.TargetName}
+	if f.HasActor = d.loggedActor(&f.Actor, by); typ == ObjectiveTypeBuilding {
+		f.Team = int32(e.TargetTeam)
+		f.Denied = e.TargetTeam != 0 && e.TargetTeam == e.AttackerTeam
 	}
 }
 

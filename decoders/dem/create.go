@@ -79,6 +79,9 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if c.Roster {
 		d.match.roster.index, d.match.roster.met = e.index, true
 	}
+	if c.Rounds {
+		d.match.rounds.slot = e.index
+	}
 	if c.Side > 0 {
 		d.match.roster.sides[c.Side-1] = e.index
 	}

@@ -43,6 +43,7 @@ type match struct {
 	interval float32 // of a tick, in seconds
 	clock    clock
 	roster   roster
+	rounds   rounds
 	events   map[int32]*eventType // kinds of game events
 	commands usercmd.Baselines    // of players, if user commands are selected
 	messages []knownMessage       // of the game, by number
@@ -106,7 +107,7 @@ func New(src io.Reader, opts Options) *Decoder {
 		opts:  opts,
 		in:    record.NewReader(src),
 		out:   newDelivery(&opts),
-		match: match{interval: 1.0 / 30, events: map[int32]*eventType{}},
+		match: match{interval: 1.0 / 30, rounds: newRounds(), events: map[int32]*eventType{}},
 		world: world{
 			tree: entity.NewTree(opts.Fields), store: entity.NewStore(), baseIndex: map[int32]int{}, learn: newLearner(),
 		},

@@ -84,7 +84,7 @@ func newDelivery(opts *Options) delivery {
 		}
 	}
 	o.entities, o.roster = o.kinds.meets(&entityKinds), o.kinds.meets(&rosterKinds) || o.kinds.meets(&factKinds)
-	o.clock, o.clockTicks = o.kinds.meets(&clockKinds), o.kinds.meets(&clockTicks)
+	o.clock, o.clockTicks = o.kinds.meets(&clockKinds) || o.kinds.meets(&factKinds), o.kinds.meets(&clockTicks)
 	o.players = o.kinds.has(KindSamplePlayer) || o.kinds.meets(&factKinds)
 	return o
 }

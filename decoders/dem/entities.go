@@ -191,6 +191,7 @@ func (d *Decoder) nextDeletion(ev *Event) (emit, done bool) {
 	e := &d.ents
 	if e.left <= 0 || e.bits.Overrun() {
 		d.stage = stagePacket
+		d.concludeEntities()
 		return false, true
 	}
 	if d.out.holds(slotBefore) {
@@ -219,6 +220,7 @@ func (d *Decoder) nextForgotten(ev *Event) (emit, done bool) {
 	}
 	if e.index >= entity.MaxEntities {
 		d.stage = stagePacket
+		d.concludeEntities()
 		return false, true
 	}
 	d.out.place.nextElement()

@@ -93,6 +93,14 @@ type Event struct {
 	FactKill FactKill
 	// A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill.
 	FactDamage FactDamage
+	// A round of Counter-Strike 2 ended. A fact, as fact_kill.
+	FactRound FactRound
+	// What a player did in a round of Counter-Strike 2 that ended. A fact, as fact_kill.
+	FactPlayerRound FactPlayerRound
+	// An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
+	FactObjective FactObjective
+	// A player bought something (Dota 2). A fact, as fact_kill.
+	FactPurchase FactPurchase
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
 	// A hero was killed (Deadlock).
@@ -1437,6 +1445,140 @@ type FactDamage struct {
 	HasAbsorbed bool
 }
 
+// FactRound: A round of Counter-Strike 2 ended. By the counts of starts and ends that the game's rules have, or, in files without them, by round_start
+// and round_end.
+//
+// Not proven: no recording of a whole round has been compared, only made ones.
+type FactRound struct {
+	// The number of the round, from 1, as the game counts those that were played. Absent in the warm-up.
+	Number int32
+	// True in the warm-up.
+	Warmup bool
+	// The number of the overtime, from 1. Absent before.
+	Overtime int32
+	// The tick in which it began. Absent when that is not in the file, so that counts of the round may be too small.
+	BeganTick int32
+	// The tick in which the players could move. Absent when that is not in the file.
+	FreezeEndTick int32
+	// The tick in which the bomb was planted. Absent when it was not.
+	PlantedTick int32
+	// The side that won: 2 or 3. Absent for none.
+	Winner int32
+	// Its name.
+	WinnerName []byte
+	// Why the round ended: the game's number.
+	Reason int32
+	// Its name, such as "BombDefused".
+	ReasonName []byte
+	// The sides.
+	Sides []RoundSide
+}
+
+// RoundSide: What a side of a round had.
+type RoundSide struct {
+	// The side: 2 or 3.
+	Team int32
+	// Its name, such as "Terrorist".
+	TeamName []byte
+	// The number of its players.
+	Players int32
+	// How many of them live at the end.
+	Alive int32
+	// The value of what they carried when they could move, as the game counts it.
+	EquipmentValue int32
+	// What they paid in the round, as the game counts it.
+	MoneySpent int32
+	// What they still have.
+	Money int32
+	// What they bought, by a rule, from equipment_value: below 5000 "eco", below 10000 "semi_eco", below 20000 "semi_buy", else "full_buy".
+	Buy []byte
+}
+
+// FactPlayerRound: What a player of a side did in a round of Counter-Strike 2 up to its end, behind the fact_round. Kills and damage of one's own side do not
+// count.
+//
+// Not proven, as fact_round.
+type FactPlayerRound struct {
+	// The player.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
+	// The number of the round, as in fact_round.
+	Number int32
+	// True when the player's side won.
+	Won bool
+	// Kills.
+	Kills int32
+	// Kills by a hit of the head.
+	Headshots int32
+	// Assists, without those by a flashbang.
+	Assists int32
+	// Assists by a flashbang.
+	FlashAssists int32
+	// True when the player died.
+	Died bool
+	// The health that the player took from the other side, no more than was there. Its mean over the rounds is the ADR.
+	Damage int32
+	// The part of it by grenades and fire.
+	UtilityDamage int32
+	// True for the first kill of the round.
+	OpeningKill bool
+	// True for the first death of the round by the other side.
+	OpeningDeath bool
+	// Kills of players who had killed one of the player's side within the five seconds before.
+	Trades int32
+	// True when the player died, and the killer was killed by the player's side within five seconds.
+	Traded bool
+	// True for a kill, an assist, survival, or a death that was traded. Its share of the rounds is the KAST.
+	Kast bool
+	// How many of the other side lived when the player was the last of the own one. Absent when the player never was, and when none did.
+	Clutch int32
+	// The value of what the player carried when the players could move, as the game counts it.
+	EquipmentValue int32
+	// HasEquipmentValue reports whether EquipmentValue is set.
+	HasEquipmentValue bool
+	// What the player paid in the round, as the game counts it.
+	MoneySpent int32
+	// HasMoneySpent reports whether MoneySpent is set.
+	HasMoneySpent bool
+}
+
+// FactObjective: An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+//
+// Not proven, as fact_round.
+type FactObjective struct {
+	// What happened.
+	Type ObjectiveType
+	// Who did it.
+	Actor Actor
+	// HasActor reports whether Actor is set.
+	HasActor bool
+	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid".
+	Name []byte
+	// Dota 2: the side that lost a building. Absent for others.
+	Team int32
+	// Counter-Strike 2: the site: the game's number. Absent in Dota 2.
+	Site int32
+	// HasSite reports whether Site is set.
+	HasSite bool
+	// Dota 2: true for a building whose own side destroyed it.
+	Denied bool
+}
+
+// FactPurchase: A player of Dota 2 bought something, by PURCHASE of combat_log.
+//
+// Not proven, as fact_round.
+type FactPurchase struct {
+	// Who bought.
+	Buyer Actor
+	// HasBuyer reports whether Buyer is set.
+	HasBuyer bool
+	// The item, such as "item_blink".
+	Item []byte
+	// True when the game's clock was not at the horn yet.
+	Starting bool
+}
+
 // Damage: An entity was hurt.
 //
 // Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.
@@ -1925,6 +2067,10 @@ const (
 	KindSamplePlayer
 	KindFactKill
 	KindFactDamage
+	KindFactRound
+	KindFactPlayerRound
+	KindFactObjective
+	KindFactPurchase
 	KindDamage
 	KindKill
 	KindKillStreak
@@ -1936,7 +2082,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 47
+const KindCount = 51
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1978,6 +2124,10 @@ var kindNames = [KindCount]string{
 	"sample_player",
 	"fact_kill",
 	"fact_damage",
+	"fact_round",
+	"fact_player_round",
+	"fact_objective",
+	"fact_purchase",
 	"damage",
 	"kill",
 	"kill_streak",
@@ -2220,6 +2370,27 @@ const (
 	// message, the number and the wire type of each. Such faults are only sent if a filter names this type, and Summary.faults does not
 	// count them: a new build of a game may have one in each message. Summary.unknown_fields counts the fields in any case.
 	FaultKindUnknownField FaultKind = 8
+)
+
+// ObjectiveType: What happened to an objective.
+type ObjectiveType int32
+
+// The values of ObjectiveType.
+const (
+	// Never sent.
+	ObjectiveTypeUnspecified ObjectiveType = 0
+	// The bomb was planted.
+	ObjectiveTypeBombPlanted ObjectiveType = 1
+	// The bomb was defused.
+	ObjectiveTypeBombDefused ObjectiveType = 2
+	// The bomb exploded.
+	ObjectiveTypeBombExploded ObjectiveType = 3
+	// A building was destroyed.
+	ObjectiveTypeBuilding ObjectiveType = 4
+	// Roshan was killed.
+	ObjectiveTypeRoshan ObjectiveType = 5
+	// A Tormentor was killed.
+	ObjectiveTypeTormentor ObjectiveType = 6
 )
 
 // AbilityChangeType: What happened to an ability or an item.

@@ -24,6 +24,8 @@ const (
 	holderRoster            // Dota 2: of all players
 	holderSide              // Dota 2: of the players of a side
 	holderItem              // that a body carries
+	holderRules             // Counter-Strike 2: of the game
+	holders
 )
 
 // A playerFact is a fact of a player that the games keep in fields of entities.
@@ -60,6 +62,15 @@ const (
 	bodyName       // of a hero, as an entity
 	itemName       // of an item, as an entity
 	itemNumber
+	playerEquipment
+	playerSpent
+	roundStarts
+	roundEnds
+	roundsPlayed
+	roundWinner
+	roundReason
+	roundWarmup
+	roundOvertime
 	playerFacts
 )
 
@@ -116,6 +127,15 @@ var sources = [...][playerFacts]source{
 		playerActive:    {holderBody, "m_pWeaponServices.m_hActiveWeapon"},
 		bodyController:  {holderBody, "m_hController"},
 		itemNumber:      {holderItem, "m_iItemDefinitionIndex"},
+		playerEquipment: {holderBody, "m_unFreezetimeEndEquipmentValue"},
+		playerSpent:     {holderController, "m_pInGameMoneyServices.m_iCashSpentThisRound"},
+		roundStarts:     {holderRules, "m_pGameRules.m_nRoundStartCount"},
+		roundEnds:       {holderRules, "m_pGameRules.m_nRoundEndCount"},
+		roundsPlayed:    {holderRules, "m_pGameRules.m_totalRoundsPlayed"},
+		roundWinner:     {holderRules, "m_pGameRules.m_iRoundEndWinnerTeam"},
+		roundReason:     {holderRules, "m_pGameRules.m_eRoundEndReason"},
+		roundWarmup:     {holderRules, "m_pGameRules.m_bWarmupPeriod"},
+		roundOvertime:   {holderRules, "m_pGameRules.m_nOvertimePlaying"},
 	},
 	gameDeadlock: {
 		playerName:      {holderController, "m_iszPlayerName"},
@@ -146,6 +166,7 @@ var sources = [...][playerFacts]source{
 const (
 	rosterClass     = "CDOTA_PlayerResource"
 	controllerClass = "PlayerController"
+	rulesClass      = "CCSGameRulesProxy"
 	upgrade         = "upgrade_" // begins the name of an item of Deadlock; other abilities are the hero's
 )
 
@@ -165,8 +186,8 @@ type players struct {
 	texts []byte                     // names of classes in the last event
 
 	// What the present player's facts are read from; nil where it is not there.
-	of     [holderItem + 1]*entity.Entity
-	number [holderItem + 1]int // of the player in the lists of an entity
+	of     [holders]*entity.Entity
+	number [holders]int // of the player in the lists of an entity
 }
 
 // setGame makes the paths of a game.
@@ -193,7 +214,7 @@ func holdsPlayers(g game, c *entity.Class, name string) bool {
 		return name == rosterClass || slices.Contains(sideClasses[:], name) ||
 			strings.HasPrefix(name, "CDOTA_Unit_Hero_") || strings.HasPrefix(name, "CDOTA_Item")
 	case gameCS2:
-		return name == "CCSPlayerController" || name == "CCSPlayerPawn" || c.Has("m_iClip1")
+		return name == "CCSPlayerController" || name == "CCSPlayerPawn" || name == rulesClass || c.Has("m_iClip1")
 	case gameDeadlock:
 		return name == "CCitadelPlayerController" || name == "CCitadelPlayerPawn" || strings.HasPrefix(name, "CCitadel_")
 	}
@@ -303,7 +324,7 @@ func (d *Decoder) SamplePlayer(tick int32, player int, ev *Event) (ok bool) {
 func (d *Decoder) meet(player int) bool {
 	p := &d.players
 	p.texts = p.texts[:0]
-	p.of, p.number = [holderItem + 1]*entity.Entity{}, [holderItem + 1]int{}
+	p.of, p.number = [holders]*entity.Entity{}, [holders]int{}
 	if p.game != gameDota {
 		e := d.world.store.Slots[player+1]
 		if e == nil || !e.Decoded || !strings.HasSuffix(d.Name(e.Class.Name), controllerClass) {

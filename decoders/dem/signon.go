@@ -196,6 +196,7 @@ func (d *Decoder) giveRoles(c *entity.Class, name string) {
 		c.Decoded = c.Decoded || c.Rules || c.Roster
 		c.Narrow = c.Narrow && !c.Rules && !c.Roster
 	}
+	c.Rounds = d.match.game == gameCS2 && name == rulesClass
 	if d.out.players && holdsPlayers(d.match.game, c, name) {
 		c.Decoded, c.Narrow = true, false
 	}

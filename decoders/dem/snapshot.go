@@ -30,6 +30,7 @@ type Snapshot struct {
 	interval float32
 	clock    clock
 	roster   roster // without fields
+	rounds   rounds
 	events   *share.Value[map[int32]*eventType]
 	commands *usercmd.Frozen
 
@@ -67,7 +68,7 @@ type learnt struct {
 }
 
 // snapshotSize is the approximate memory of a snapshot besides its parts.
-const snapshotSize = 1 << 10
+const snapshotSize = 5 << 10
 
 // Position returns the position of the snapshot, which is before the first event of a record.
 func (s *Snapshot) Position() decoders.Position { return decoders.Position{Offset: s.place.Offset} }
@@ -140,6 +141,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 	s := &Snapshot{
 		place: place, stats: d.Stats(),
 		game: d.match.game, build: d.match.build, interval: d.match.interval, clock: d.match.clock, roster: d.match.roster,
+		rounds:   d.match.rounds,
 		commands: d.match.commands.Freeze(), stored: d.tables.stored,
 		schema: w.schema, classBits: w.classBits, maxClasses: w.maxClasses, grown: d.snaps.grown, entities: entities,
 		lost: w.lost, undecoded: w.undecoded, watched: w.watched,
@@ -216,7 +218,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.stats, d.out.counted = s.stats, s.stats.Faults
 	d.match.setGame(s.game)
 	d.match.build, d.match.interval = s.build, s.interval
-	d.match.roster = s.roster
+	d.match.roster, d.match.rounds = s.roster, s.rounds
 	d.match.events = maps.Clone(s.events.Of)
 	d.match.commands.Thaw(s.commands)
 	d.resumeTables(s)

@@ -39,6 +39,8 @@ func (e *event) readDem(line []byte, b *body) error {
 		return e.readActors(b.Killer, b.Victim)
 	case "fact_damage":
 		return e.readActors(b.Attacker, b.Victim)
+	case "fact_player_round", "fact_objective", "fact_purchase":
+		return e.readActors(b.Player, b.Actor, b.Buyer)
 	case "damage":
 		e.players = append(atLeastZero(b.AttackerSlot), atLeastZero(b.VictimSlot)...)
 	case "chat_event":

@@ -188,6 +188,9 @@ type body struct {
 	Attacker     json.RawMessage   `json:"attacker"`
 	Killer       json.RawMessage   `json:"killer"` // of a demo an actor
 	Victim       json.RawMessage   `json:"victim"`
+	Player       json.RawMessage   `json:"player"`
+	Actor        json.RawMessage   `json:"actor"`
+	Buyer        json.RawMessage   `json:"buyer"`
 
 	Ref            ref    `json:"ref"`
 	Observer       bool   `json:"observer"`

@@ -212,10 +212,11 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	e.Create(12, 5, 1, g.named([]int{0}, 2)...)
 	e.Create(13, 5, 1, g.named([]int{0}, 3)...)
 	log := []Entry{{Index: 0, Key: "dota_unknown"}}
-	for i, name := range []string{"npc_dota_hero_axe", "npc_dota_hero_lina", "lina_laguna_blade", "npc_dota_creep_badguys_melee", "npc_dota_lone_druid_bear1"} {
+	for i, name := range []string{"npc_dota_hero_axe", "npc_dota_hero_lina", "lina_laguna_blade", "npc_dota_creep_badguys_melee", "npc_dota_lone_druid_bear1", "npc_dota_badguys_tower1_mid",
+		"npc_dota_roshan", "npc_dota_miniboss", "item_blink"} {
 		log = append(log, Entry{Index: i + 1, Key: name})
 	}
-	const unknown, axe, lina, blade, creep, bear = 0, 1, 2, 3, 4, 5
+	const unknown, axe, lina, blade, creep, bear, tower, roshan, tormentor, blink = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 	entry := func(typ, target, targetOwner, attacker, owner int64) Proto {
 		return Proto(nil).Varint(1, typ).Varint(2, target).Varint(3, targetOwner).Varint(4, attacker).Varint(5, owner)
 	}
@@ -234,6 +235,9 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	packet(3, e,
 		Message{554, entry(4, lina, lina, axe, axe).Varint(8, 1).Varint(9, 1).Varint(10, 1)}, // an illusion
 		Message{554, entry(4, axe, axe, bear, lina).Varint(10, 1).Varint(28, 3).Varint(29, 2).Varint(40, 1).Varint(40, 9).Varint(78, 1)},
+		Message{554, entry(4, tower, tower, bear, lina).Varint(28, 3).Varint(29, 3).Varint(37, 1)},
+		Message{554, entry(4, roshan, roshan, axe, axe).Varint(8, 1).Varint(28, 2).Varint(29, 4)}, Message{554, entry(4, tormentor, tormentor, axe, axe).Varint(8, 1)},
+		Message{554, entry(11, axe, axe, unknown, unknown).Varint(13, blink)},
 		Message{554, entry(4, lina, lina, lina, lina).Varint(6, blade).Varint(8, 1).Varint(10, 1)})
 }
 

@@ -283,6 +283,34 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendFactDamage(b, &m.FactDamage)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindFactRound:
+		{
+			b = append(b, 0x9a, 0x03, 0)
+			at := len(b)
+			b = appendFactRound(b, &m.FactRound)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactPlayerRound:
+		{
+			b = append(b, 0xa2, 0x03, 0)
+			at := len(b)
+			b = appendFactPlayerRound(b, &m.FactPlayerRound)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactObjective:
+		{
+			b = append(b, 0xaa, 0x03, 0)
+			at := len(b)
+			b = appendFactObjective(b, &m.FactObjective)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactPurchase:
+		{
+			b = append(b, 0xb2, 0x03, 0)
+			at := len(b)
+			b = appendFactPurchase(b, &m.FactPurchase)
+			b = protoappend.Close(b, at)
+		}
 	case dem.KindDamage:
 		{
 			b = append(b, 0xaa, 0x01, 0)
@@ -2587,6 +2615,226 @@ func appendFactDamage(b []byte, m *dem.FactDamage) []byte {
 	return b
 }
 
+func appendFactRound(b []byte, m *dem.FactRound) []byte {
+	if m.Number != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	if m.Warmup {
+		b = append(b, 0x10)
+		b = protoappend.Bool(b, m.Warmup)
+	}
+	if m.Overtime != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Overtime))
+	}
+	if m.BeganTick != -1 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.BeganTick))
+	}
+	if m.FreezeEndTick != -1 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.FreezeEndTick))
+	}
+	if m.PlantedTick != -1 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.PlantedTick))
+	}
+	if m.Winner != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Winner))
+	}
+	if len(m.WinnerName) > 0 {
+		b = append(b, 0x42)
+		b = protoappend.String(b, m.WinnerName)
+	}
+	if m.Reason != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.Reason))
+	}
+	if len(m.ReasonName) > 0 {
+		b = append(b, 0x52)
+		b = protoappend.String(b, m.ReasonName)
+	}
+	for i := range m.Sides {
+		{
+			b = append(b, 0x5a, 0)
+			at := len(b)
+			b = appendRoundSide(b, &m.Sides[i])
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendRoundSide(b []byte, m *dem.RoundSide) []byte {
+	if m.Team != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if len(m.TeamName) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.TeamName)
+	}
+	if m.Players != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Players))
+	}
+	if m.Alive != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Alive))
+	}
+	if m.EquipmentValue != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.EquipmentValue))
+	}
+	if m.MoneySpent != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.MoneySpent))
+	}
+	if m.Money != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Money))
+	}
+	if len(m.Buy) > 0 {
+		b = append(b, 0x42)
+		b = protoappend.String(b, m.Buy)
+	}
+	return b
+}
+
+func appendFactPlayerRound(b []byte, m *dem.FactPlayerRound) []byte {
+	if m.HasPlayer {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Number != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Number))
+	}
+	if m.Won {
+		b = append(b, 0x18)
+		b = protoappend.Bool(b, m.Won)
+	}
+	if m.Kills != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Kills))
+	}
+	if m.Headshots != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Headshots))
+	}
+	if m.Assists != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Assists))
+	}
+	if m.FlashAssists != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.FlashAssists))
+	}
+	if m.Died {
+		b = append(b, 0x40)
+		b = protoappend.Bool(b, m.Died)
+	}
+	if m.Damage != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.Damage))
+	}
+	if m.UtilityDamage != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.UtilityDamage))
+	}
+	if m.OpeningKill {
+		b = append(b, 0x58)
+		b = protoappend.Bool(b, m.OpeningKill)
+	}
+	if m.OpeningDeath {
+		b = append(b, 0x60)
+		b = protoappend.Bool(b, m.OpeningDeath)
+	}
+	if m.Trades != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.Trades))
+	}
+	if m.Traded {
+		b = append(b, 0x70)
+		b = protoappend.Bool(b, m.Traded)
+	}
+	if m.Kast {
+		b = append(b, 0x78)
+		b = protoappend.Bool(b, m.Kast)
+	}
+	if m.Clutch != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.Clutch))
+	}
+	if m.HasEquipmentValue {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Varint(b, uint64(m.EquipmentValue))
+	}
+	if m.HasMoneySpent {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Varint(b, uint64(m.MoneySpent))
+	}
+	return b
+}
+
+func appendFactObjective(b []byte, m *dem.FactObjective) []byte {
+	if m.Type != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
+	if m.HasActor {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendActor(b, &m.Actor)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if len(m.Name) > 0 {
+		b = append(b, 0x1a)
+		b = protoappend.String(b, m.Name)
+	}
+	if m.Team != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.HasSite {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Site))
+	}
+	if m.Denied {
+		b = append(b, 0x30)
+		b = protoappend.Bool(b, m.Denied)
+	}
+	return b
+}
+
+func appendFactPurchase(b []byte, m *dem.FactPurchase) []byte {
+	if m.HasBuyer {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Buyer)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if len(m.Item) > 0 {
+		b = append(b, 0x12)
+		b = protoappend.String(b, m.Item)
+	}
+	if m.Starting {
+		b = append(b, 0x18)
+		b = protoappend.Bool(b, m.Starting)
+	}
+	return b
+}
+
 func appendDamage(b []byte, m *dem.Damage) []byte {
 	if m.Damage != 0 {
 		b = append(b, 0x08)
@@ -3420,6 +3668,10 @@ var Kinds = []string{
 	"sample_player",
 	"fact_kill",
 	"fact_damage",
+	"fact_round",
+	"fact_player_round",
+	"fact_objective",
+	"fact_purchase",
 	"damage",
 	"kill",
 	"kill_streak",

@@ -71,6 +71,18 @@ var properties = filter.Table[event]{
 		Team:        func(e *event) int32 { return side(e.FactKill.HasKiller, &e.FactKill.Killer) },
 		OtherTeam:   func(e *event) int32 { return side(e.FactKill.HasVictim, &e.FactKill.Victim) },
 	},
+	dem.KindFactPlayerRound: {
+		Player: func(e *event) int32 { return actor(e.FactPlayerRound.HasPlayer, &e.FactPlayerRound.Player) },
+		Team:   func(e *event) int32 { return side(e.FactPlayerRound.HasPlayer, &e.FactPlayerRound.Player) },
+	},
+	dem.KindFactObjective: {
+		Player: func(e *event) int32 { return actor(e.FactObjective.HasActor, &e.FactObjective.Actor) },
+		Team:   func(e *event) int32 { return side(e.FactObjective.HasActor, &e.FactObjective.Actor) },
+	},
+	dem.KindFactPurchase: {
+		Player: func(e *event) int32 { return actor(e.FactPurchase.HasBuyer, &e.FactPurchase.Buyer) },
+		Team:   func(e *event) int32 { return side(e.FactPurchase.HasBuyer, &e.FactPurchase.Buyer) },
+	},
 	dem.KindFactDamage: {
 		Player:      func(e *event) int32 { return actor(e.FactDamage.HasAttacker, &e.FactDamage.Attacker) },
 		OtherPlayer: func(e *event) int32 { return actor(e.FactDamage.HasVictim, &e.FactDamage.Victim) },

@@ -455,6 +455,52 @@ var Tables = table.Format{
 			{Name: "crit_damage", Nullable: true, Comment: "Deadlock: how much of the damage is for a critical hit. Absent in other games.", Type: table.Float32},
 			{Name: "absorbed", Nullable: true, Comment: "Deadlock: how much of the damage was absorbed. Absent in other games.", Type: table.Float32},
 		}},
+		{Name: "fact_round", Comment: "A round of Counter-Strike 2 ended. By the counts of starts and ends that the game's rules have, or, in files without them, by round_start and round_end. Not proven: no recording of a whole round has been compared, only made ones.", Fields: []table.Field{
+			{Name: "number", Nullable: true, Comment: "The number of the round, from 1, as the game counts those that were played. Absent in the warm-up.", Type: table.Int32},
+			{Name: "warmup", Comment: "True in the warm-up.", Type: table.Bool},
+			{Name: "overtime", Nullable: true, Comment: "The number of the overtime, from 1. Absent before.", Type: table.Int32},
+			{Name: "began_tick", Nullable: true, Comment: "The tick in which it began. Absent when that is not in the file, so that counts of the round may be too small.", Type: table.Int32},
+			{Name: "freeze_end_tick", Nullable: true, Comment: "The tick in which the players could move. Absent when that is not in the file.", Type: table.Int32},
+			{Name: "planted_tick", Nullable: true, Comment: "The tick in which the bomb was planted. Absent when it was not.", Type: table.Int32},
+			{Name: "winner", Nullable: true, Comment: "The side that won: 2 or 3. Absent for none.", Type: table.Int32},
+			{Name: "winner_name", Nullable: true, Comment: "Its name.", Type: table.Name},
+			{Name: "reason", Comment: "Why the round ended: the game's number.", Type: table.Int32},
+			{Name: "reason_name", Nullable: true, Comment: "Its name, such as \"BombDefused\".", Type: table.Name},
+			{Name: "sides", Comment: "The sides.", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Struct, Fields: columnsOfRoundSide}}},
+		}},
+		{Name: "fact_player_round", Comment: "What a player of a side did in a round of Counter-Strike 2 up to its end, behind the fact_round. Kills and damage of one's own side do not count. Not proven, as fact_round.", Fields: []table.Field{
+			{Name: "player", Nullable: true, Comment: "The player.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "number", Nullable: true, Comment: "The number of the round, as in fact_round.", Type: table.Int32},
+			{Name: "won", Comment: "True when the player's side won.", Type: table.Bool},
+			{Name: "kills", Comment: "Kills.", Type: table.Int32},
+			{Name: "headshots", Comment: "Kills by a hit of the head.", Type: table.Int32},
+			{Name: "assists", Comment: "Assists, without those by a flashbang.", Type: table.Int32},
+			{Name: "flash_assists", Comment: "Assists by a flashbang.", Type: table.Int32},
+			{Name: "died", Comment: "True when the player died.", Type: table.Bool},
+			{Name: "damage", Comment: "The health that the player took from the other side, no more than was there. Its mean over the rounds is the ADR.", Type: table.Int32},
+			{Name: "utility_damage", Comment: "The part of it by grenades and fire.", Type: table.Int32},
+			{Name: "opening_kill", Comment: "True for the first kill of the round.", Type: table.Bool},
+			{Name: "opening_death", Comment: "True for the first death of the round by the other side.", Type: table.Bool},
+			{Name: "trades", Comment: "Kills of players who had killed one of the player's side within the five seconds before.", Type: table.Int32},
+			{Name: "traded", Comment: "True when the player died, and the killer was killed by the player's side within five seconds.", Type: table.Bool},
+			{Name: "kast", Comment: "True for a kill, an assist, survival, or a death that was traded. Its share of the rounds is the KAST.", Type: table.Bool},
+			{Name: "clutch", Nullable: true, Comment: "How many of the other side lived when the player was the last of the own one. Absent when the player never was, and when none did.", Type: table.Int32},
+			{Name: "equipment_value", Nullable: true, Comment: "The value of what the player carried when the players could move, as the game counts it.", Type: table.Int32},
+			{Name: "money_spent", Nullable: true, Comment: "What the player paid in the round, as the game counts it.", Type: table.Int32},
+		}},
+		{Name: "fact_objective", Comment: "An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2. Not proven, as fact_round.", Fields: []table.Field{
+			{Name: "type", Comment: "What happened.", Type: table.Name, Enum: namesOfObjectiveType},
+			{Name: "actor", Nullable: true, Comment: "Who did it.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "name", Nullable: true, Comment: "Dota 2: the unit, such as \"npc_dota_badguys_tower1_mid\".", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "Dota 2: the side that lost a building. Absent for others.", Type: table.Int32},
+			{Name: "site", Nullable: true, Comment: "Counter-Strike 2: the site: the game's number. Absent in Dota 2.", Type: table.Int32},
+			{Name: "denied", Comment: "Dota 2: true for a building whose own side destroyed it.", Type: table.Bool},
+		}},
+		{Name: "fact_purchase", Comment: "A player of Dota 2 bought something, by PURCHASE of combat_log. Not proven, as fact_round.", Fields: []table.Field{
+			{Name: "buyer", Nullable: true, Comment: "Who bought.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "item", Comment: "The item, such as \"item_blink\".", Type: table.Text},
+			{Name: "starting", Comment: "True when the game's clock was not at the horn yet.", Type: table.Bool},
+		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
 			{Name: "pre_damage", Comment: "Deadlock: the damage before the victim's resistances.", Type: table.Float32},
@@ -789,6 +835,17 @@ var columnsOfActor = []table.Field{
 	{Name: "illusion", Comment: "Dota 2: true for an illusion.", Type: table.Bool},
 }
 
+var columnsOfRoundSide = []table.Field{
+	{Name: "team", Comment: "The side: 2 or 3.", Type: table.Int32},
+	{Name: "team_name", Comment: "Its name, such as \"Terrorist\".", Type: table.Name},
+	{Name: "players", Comment: "The number of its players.", Type: table.Int32},
+	{Name: "alive", Comment: "How many of them live at the end.", Type: table.Int32},
+	{Name: "equipment_value", Comment: "The value of what they carried when they could move, as the game counts it.", Type: table.Int32},
+	{Name: "money_spent", Comment: "What they paid in the round, as the game counts it.", Type: table.Int32},
+	{Name: "money", Comment: "What they still have.", Type: table.Int32},
+	{Name: "buy", Comment: "What they bought, by a rule, from equipment_value: below 5000 \"eco\", below 10000 \"semi_eco\", below 20000 \"semi_buy\", else \"full_buy\".", Type: table.Text},
+}
+
 var columnsOfTracer = []table.Field{
 	{Name: "resource", Comment: "The resource that is drawn.", Type: table.Uint64},
 	{Name: "bullets", Comment: "The bullets: the game's bits.", Type: table.Uint32},
@@ -912,6 +969,16 @@ var namesOfFaultKind = map[int32]string{
 	8: "FAULT_KIND_UNKNOWN_FIELD",
 }
 
+var namesOfObjectiveType = map[int32]string{
+	0: "OBJECTIVE_TYPE_UNSPECIFIED",
+	1: "OBJECTIVE_TYPE_BOMB_PLANTED",
+	2: "OBJECTIVE_TYPE_BOMB_DEFUSED",
+	3: "OBJECTIVE_TYPE_BOMB_EXPLODED",
+	4: "OBJECTIVE_TYPE_BUILDING",
+	5: "OBJECTIVE_TYPE_ROSHAN",
+	6: "OBJECTIVE_TYPE_TORMENTOR",
+}
+
 var namesOfAbilityChangeType = map[int32]string{
 	0: "ABILITY_CHANGE_TYPE_UNSPECIFIED",
 	1: "ABILITY_CHANGE_TYPE_PURCHASED",
@@ -1005,6 +1072,14 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowFactKill(c[0:], &m.FactKill)
 	case dem.KindFactDamage:
 		rowFactDamage(c[0:], &m.FactDamage)
+	case dem.KindFactRound:
+		rowFactRound(c[0:], &m.FactRound)
+	case dem.KindFactPlayerRound:
+		rowFactPlayerRound(c[0:], &m.FactPlayerRound)
+	case dem.KindFactObjective:
+		rowFactObjective(c[0:], &m.FactObjective)
+	case dem.KindFactPurchase:
+		rowFactPurchase(c[0:], &m.FactPurchase)
 	case dem.KindDamage:
 		rowDamage(c[0:], &m.Damage)
 	case dem.KindKill:
@@ -2526,6 +2601,159 @@ func rowFactDamage(c []table.Column, m *dem.FactDamage) {
 	} else {
 		c[38].Null()
 	}
+}
+
+func rowFactRound(c []table.Column, m *dem.FactRound) {
+	_ = c[19]
+	if m.Number != 0 {
+		c[0].Int32(m.Number)
+	} else {
+		c[0].Null()
+	}
+	c[1].Bool(m.Warmup)
+	if m.Overtime != 0 {
+		c[2].Int32(m.Overtime)
+	} else {
+		c[2].Null()
+	}
+	if m.BeganTick != -1 {
+		c[3].Int32(m.BeganTick)
+	} else {
+		c[3].Null()
+	}
+	if m.FreezeEndTick != -1 {
+		c[4].Int32(m.FreezeEndTick)
+	} else {
+		c[4].Null()
+	}
+	if m.PlantedTick != -1 {
+		c[5].Int32(m.PlantedTick)
+	} else {
+		c[5].Null()
+	}
+	if m.Winner != 0 {
+		c[6].Int32(m.Winner)
+	} else {
+		c[6].Null()
+	}
+	if len(m.WinnerName) > 0 {
+		c[7].Name(m.WinnerName)
+	} else {
+		c[7].Null()
+	}
+	c[8].Int32(m.Reason)
+	if len(m.ReasonName) > 0 {
+		c[9].Name(m.ReasonName)
+	} else {
+		c[9].Null()
+	}
+	if !c[10].Off {
+		c[10].Items(len(m.Sides))
+		for i := range m.Sides {
+			table.Fields(c[11:])
+			rowRoundSide(c[12:], &m.Sides[i])
+		}
+	}
+}
+
+func rowRoundSide(c []table.Column, m *dem.RoundSide) {
+	_ = c[7]
+	c[0].Int32(m.Team)
+	c[1].Name(m.TeamName)
+	c[2].Int32(m.Players)
+	c[3].Int32(m.Alive)
+	c[4].Int32(m.EquipmentValue)
+	c[5].Int32(m.MoneySpent)
+	c[6].Int32(m.Money)
+	c[7].Text(m.Buy)
+}
+
+func rowFactPlayerRound(c []table.Column, m *dem.FactPlayerRound) {
+	_ = c[29]
+	if !c[0].Off {
+		if m.HasPlayer {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Player)
+		} else {
+			c[0].Null()
+		}
+	}
+	if m.Number != 0 {
+		c[13].Int32(m.Number)
+	} else {
+		c[13].Null()
+	}
+	c[14].Bool(m.Won)
+	c[15].Int32(m.Kills)
+	c[16].Int32(m.Headshots)
+	c[17].Int32(m.Assists)
+	c[18].Int32(m.FlashAssists)
+	c[19].Bool(m.Died)
+	c[20].Int32(m.Damage)
+	c[21].Int32(m.UtilityDamage)
+	c[22].Bool(m.OpeningKill)
+	c[23].Bool(m.OpeningDeath)
+	c[24].Int32(m.Trades)
+	c[25].Bool(m.Traded)
+	c[26].Bool(m.Kast)
+	if m.Clutch != 0 {
+		c[27].Int32(m.Clutch)
+	} else {
+		c[27].Null()
+	}
+	if m.HasEquipmentValue {
+		c[28].Int32(m.EquipmentValue)
+	} else {
+		c[28].Null()
+	}
+	if m.HasMoneySpent {
+		c[29].Int32(m.MoneySpent)
+	} else {
+		c[29].Null()
+	}
+}
+
+func rowFactObjective(c []table.Column, m *dem.FactObjective) {
+	_ = c[17]
+	c[0].Enum(int32(m.Type))
+	if !c[1].Off {
+		if m.HasActor {
+			table.Fields(c[1:])
+			rowActor(c[2:], &m.Actor)
+		} else {
+			c[1].Null()
+		}
+	}
+	if len(m.Name) > 0 {
+		c[14].Name(m.Name)
+	} else {
+		c[14].Null()
+	}
+	if m.Team != 0 {
+		c[15].Int32(m.Team)
+	} else {
+		c[15].Null()
+	}
+	if m.HasSite {
+		c[16].Int32(m.Site)
+	} else {
+		c[16].Null()
+	}
+	c[17].Bool(m.Denied)
+}
+
+func rowFactPurchase(c []table.Column, m *dem.FactPurchase) {
+	_ = c[14]
+	if !c[0].Off {
+		if m.HasBuyer {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Buyer)
+		} else {
+			c[0].Null()
+		}
+	}
+	c[13].Text(m.Item)
+	c[14].Bool(m.Starting)
 }
 
 func rowDamage(c []table.Column, m *dem.Damage) {

@@ -30,6 +30,8 @@ type Class struct {
 	Narrow bool
 	// Rules is set for the class that holds Dota's clock. Roster is set for the class that holds the names of Dota's players.
 	Rules, Roster bool
+	// Rounds is set for the class that counts the rounds of Counter-Strike 2.
+	Rounds bool
 	// Side is the number, from 1, of the side whose counts the class holds in Dota; 0 for other classes.
 	Side int
 	// PlaceWanted reports whether the places of its entities are delivered.

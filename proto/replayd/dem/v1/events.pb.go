@@ -32,6 +32,75 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What happened to an objective.
+type ObjectiveType int32
+
+const (
+	// Never sent.
+	ObjectiveType_OBJECTIVE_TYPE_UNSPECIFIED ObjectiveType = 0
+	// The bomb was planted.
+	ObjectiveType_OBJECTIVE_TYPE_BOMB_PLANTED ObjectiveType = 1
+	// The bomb was defused.
+	ObjectiveType_OBJECTIVE_TYPE_BOMB_DEFUSED ObjectiveType = 2
+	// The bomb exploded.
+	ObjectiveType_OBJECTIVE_TYPE_BOMB_EXPLODED ObjectiveType = 3
+	// A building was destroyed.
+	ObjectiveType_OBJECTIVE_TYPE_BUILDING ObjectiveType = 4
+	// Roshan was killed.
+	ObjectiveType_OBJECTIVE_TYPE_ROSHAN ObjectiveType = 5
+	// A Tormentor was killed.
+	ObjectiveType_OBJECTIVE_TYPE_TORMENTOR ObjectiveType = 6
+)
+
+// Enum value maps for ObjectiveType.
+var (
+	ObjectiveType_name = map[int32]string{
+		0: "OBJECTIVE_TYPE_UNSPECIFIED",
+		1: "OBJECTIVE_TYPE_BOMB_PLANTED",
+		2: "OBJECTIVE_TYPE_BOMB_DEFUSED",
+		3: "OBJECTIVE_TYPE_BOMB_EXPLODED",
+		4: "OBJECTIVE_TYPE_BUILDING",
+		5: "OBJECTIVE_TYPE_ROSHAN",
+		6: "OBJECTIVE_TYPE_TORMENTOR",
+	}
+	ObjectiveType_value = map[string]int32{
+		"OBJECTIVE_TYPE_UNSPECIFIED":   0,
+		"OBJECTIVE_TYPE_BOMB_PLANTED":  1,
+		"OBJECTIVE_TYPE_BOMB_DEFUSED":  2,
+		"OBJECTIVE_TYPE_BOMB_EXPLODED": 3,
+		"OBJECTIVE_TYPE_BUILDING":      4,
+		"OBJECTIVE_TYPE_ROSHAN":        5,
+		"OBJECTIVE_TYPE_TORMENTOR":     6,
+	}
+)
+
+func (x ObjectiveType) Enum() *ObjectiveType {
+	p := new(ObjectiveType)
+	*p = x
+	return p
+}
+
+func (x ObjectiveType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ObjectiveType) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[0].Descriptor()
+}
+
+func (ObjectiveType) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[0]
+}
+
+func (x ObjectiveType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ObjectiveType.Descriptor instead.
+func (ObjectiveType) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
+}
+
 // A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
 // number.
 type GamePhase int32
@@ -114,11 +183,11 @@ func (x GamePhase) String() string {
 }
 
 func (GamePhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[0].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[1].Descriptor()
 }
 
 func (GamePhase) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[0]
+	return &file_replayd_dem_v1_events_proto_enumTypes[1]
 }
 
 func (x GamePhase) Number() protoreflect.EnumNumber {
@@ -127,7 +196,7 @@ func (x GamePhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GamePhase.Descriptor instead.
 func (GamePhase) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
 // The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
@@ -340,11 +409,11 @@ func (x CombatLogType) String() string {
 }
 
 func (CombatLogType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[1].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[2].Descriptor()
 }
 
 func (CombatLogType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[1]
+	return &file_replayd_dem_v1_events_proto_enumTypes[2]
 }
 
 func (x CombatLogType) Number() protoreflect.EnumNumber {
@@ -353,7 +422,7 @@ func (x CombatLogType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CombatLogType.Descriptor instead.
 func (CombatLogType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
 // What happened to a modifier.
@@ -393,11 +462,11 @@ func (x ModifierState) String() string {
 }
 
 func (ModifierState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[2].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
 }
 
 func (ModifierState) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[2]
+	return &file_replayd_dem_v1_events_proto_enumTypes[3]
 }
 
 func (x ModifierState) Number() protoreflect.EnumNumber {
@@ -406,7 +475,7 @@ func (x ModifierState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifierState.Descriptor instead.
 func (ModifierState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 // Where the input of a user command is from.
@@ -451,11 +520,11 @@ func (x UserCmdSource) String() string {
 }
 
 func (UserCmdSource) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
 }
 
 func (UserCmdSource) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+	return &file_replayd_dem_v1_events_proto_enumTypes[4]
 }
 
 func (x UserCmdSource) Number() protoreflect.EnumNumber {
@@ -464,7 +533,7 @@ func (x UserCmdSource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UserCmdSource.Descriptor instead.
 func (UserCmdSource) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 // What happened to an ability or an item.
@@ -521,11 +590,11 @@ func (x AbilityChangeType) String() string {
 }
 
 func (AbilityChangeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
 }
 
 func (AbilityChangeType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[4]
+	return &file_replayd_dem_v1_events_proto_enumTypes[5]
 }
 
 func (x AbilityChangeType) Number() protoreflect.EnumNumber {
@@ -534,7 +603,7 @@ func (x AbilityChangeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AbilityChangeType.Descriptor instead.
 func (AbilityChangeType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 // How speech is packed.
@@ -578,11 +647,11 @@ func (x VoiceFormat) String() string {
 }
 
 func (VoiceFormat) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
 }
 
 func (VoiceFormat) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[5]
+	return &file_replayd_dem_v1_events_proto_enumTypes[6]
 }
 
 func (x VoiceFormat) Number() protoreflect.EnumNumber {
@@ -591,7 +660,7 @@ func (x VoiceFormat) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VoiceFormat.Descriptor instead.
 func (VoiceFormat) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 // The subject of a fault.
@@ -659,11 +728,11 @@ func (x FaultKind) String() string {
 }
 
 func (FaultKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[7].Descriptor()
 }
 
 func (FaultKind) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[6]
+	return &file_replayd_dem_v1_events_proto_enumTypes[7]
 }
 
 func (x FaultKind) Number() protoreflect.EnumNumber {
@@ -672,7 +741,7 @@ func (x FaultKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FaultKind.Descriptor instead.
 func (FaultKind) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 // The events of one batch, in order.
@@ -780,6 +849,10 @@ type Event struct {
 	//	*Event_SamplePlayer
 	//	*Event_FactKill
 	//	*Event_FactDamage
+	//	*Event_FactRound
+	//	*Event_FactPlayerRound
+	//	*Event_FactObjective
+	//	*Event_FactPurchase
 	//	*Event_Damage
 	//	*Event_Kill
 	//	*Event_KillStreak
@@ -1179,6 +1252,42 @@ func (x *Event) GetFactDamage() *FactDamage {
 	return nil
 }
 
+func (x *Event) GetFactRound() *FactRound {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactRound); ok {
+			return x.FactRound
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactPlayerRound() *FactPlayerRound {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactPlayerRound); ok {
+			return x.FactPlayerRound
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactObjective() *FactObjective {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactObjective); ok {
+			return x.FactObjective
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactPurchase() *FactPurchase {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactPurchase); ok {
+			return x.FactPurchase
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDamage() *Damage {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Damage); ok {
@@ -1446,6 +1555,26 @@ type Event_FactDamage struct {
 	FactDamage *FactDamage `protobuf:"bytes,50,opt,name=fact_damage,json=factDamage,proto3,oneof"`
 }
 
+type Event_FactRound struct {
+	// A round of Counter-Strike 2 ended. A fact, as fact_kill.
+	FactRound *FactRound `protobuf:"bytes,51,opt,name=fact_round,json=factRound,proto3,oneof"`
+}
+
+type Event_FactPlayerRound struct {
+	// What a player did in a round of Counter-Strike 2 that ended. A fact, as fact_kill.
+	FactPlayerRound *FactPlayerRound `protobuf:"bytes,52,opt,name=fact_player_round,json=factPlayerRound,proto3,oneof"`
+}
+
+type Event_FactObjective struct {
+	// An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
+	FactObjective *FactObjective `protobuf:"bytes,53,opt,name=fact_objective,json=factObjective,proto3,oneof"`
+}
+
+type Event_FactPurchase struct {
+	// A player bought something (Dota 2). A fact, as fact_kill.
+	FactPurchase *FactPurchase `protobuf:"bytes,54,opt,name=fact_purchase,json=factPurchase,proto3,oneof"`
+}
+
 type Event_Damage struct {
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage *Damage `protobuf:"bytes,21,opt,name=damage,proto3,oneof"`
@@ -1561,6 +1690,14 @@ func (*Event_SamplePlayer) isEvent_Kind() {}
 func (*Event_FactKill) isEvent_Kind() {}
 
 func (*Event_FactDamage) isEvent_Kind() {}
+
+func (*Event_FactRound) isEvent_Kind() {}
+
+func (*Event_FactPlayerRound) isEvent_Kind() {}
+
+func (*Event_FactObjective) isEvent_Kind() {}
+
+func (*Event_FactPurchase) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
 
@@ -3033,6 +3170,615 @@ func (x *FactDamage) GetAbsorbed() float32 {
 	return 0
 }
 
+// What a side of a round had.
+type RoundSide struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The side: 2 or 3.
+	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
+	// Its name, such as "Terrorist".
+	TeamName string `protobuf:"bytes,2,opt,name=team_name,json=teamName,proto3" json:"team_name,omitempty"`
+	// The number of its players.
+	Players int32 `protobuf:"varint,3,opt,name=players,proto3" json:"players,omitempty"`
+	// How many of them live at the end.
+	Alive int32 `protobuf:"varint,4,opt,name=alive,proto3" json:"alive,omitempty"`
+	// The value of what they carried when they could move, as the game counts it.
+	EquipmentValue int32 `protobuf:"varint,5,opt,name=equipment_value,json=equipmentValue,proto3" json:"equipment_value,omitempty"`
+	// What they paid in the round, as the game counts it.
+	MoneySpent int32 `protobuf:"varint,6,opt,name=money_spent,json=moneySpent,proto3" json:"money_spent,omitempty"`
+	// What they still have.
+	Money int32 `protobuf:"varint,7,opt,name=money,proto3" json:"money,omitempty"`
+	// What they bought, by a rule, from equipment_value: below 5000 "eco", below 10000 "semi_eco", below 20000 "semi_buy", else "full_buy".
+	Buy           string `protobuf:"bytes,8,opt,name=buy,proto3" json:"buy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoundSide) Reset() {
+	*x = RoundSide{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoundSide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoundSide) ProtoMessage() {}
+
+func (x *RoundSide) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoundSide.ProtoReflect.Descriptor instead.
+func (*RoundSide) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RoundSide) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *RoundSide) GetTeamName() string {
+	if x != nil {
+		return x.TeamName
+	}
+	return ""
+}
+
+func (x *RoundSide) GetPlayers() int32 {
+	if x != nil {
+		return x.Players
+	}
+	return 0
+}
+
+func (x *RoundSide) GetAlive() int32 {
+	if x != nil {
+		return x.Alive
+	}
+	return 0
+}
+
+func (x *RoundSide) GetEquipmentValue() int32 {
+	if x != nil {
+		return x.EquipmentValue
+	}
+	return 0
+}
+
+func (x *RoundSide) GetMoneySpent() int32 {
+	if x != nil {
+		return x.MoneySpent
+	}
+	return 0
+}
+
+func (x *RoundSide) GetMoney() int32 {
+	if x != nil {
+		return x.Money
+	}
+	return 0
+}
+
+func (x *RoundSide) GetBuy() string {
+	if x != nil {
+		return x.Buy
+	}
+	return ""
+}
+
+// A round of Counter-Strike 2 ended. By the counts of starts and ends that the game's rules have, or, in files without them, by round_start
+// and round_end.
+//
+// Not proven: no recording of a whole round has been compared, only made ones.
+type FactRound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the round, from 1, as the game counts those that were played. Absent in the warm-up.
+	Number *int32 `protobuf:"varint,1,opt,name=number,proto3,oneof" json:"number,omitempty"`
+	// True in the warm-up.
+	Warmup bool `protobuf:"varint,2,opt,name=warmup,proto3" json:"warmup,omitempty"`
+	// The number of the overtime, from 1. Absent before.
+	Overtime *int32 `protobuf:"varint,3,opt,name=overtime,proto3,oneof" json:"overtime,omitempty"`
+	// The tick in which it began. Absent when that is not in the file, so that counts of the round may be too small.
+	BeganTick *int32 `protobuf:"varint,4,opt,name=began_tick,json=beganTick,proto3,oneof" json:"began_tick,omitempty"`
+	// The tick in which the players could move. Absent when that is not in the file.
+	FreezeEndTick *int32 `protobuf:"varint,5,opt,name=freeze_end_tick,json=freezeEndTick,proto3,oneof" json:"freeze_end_tick,omitempty"`
+	// The tick in which the bomb was planted. Absent when it was not.
+	PlantedTick *int32 `protobuf:"varint,6,opt,name=planted_tick,json=plantedTick,proto3,oneof" json:"planted_tick,omitempty"`
+	// The side that won: 2 or 3. Absent for none.
+	Winner *int32 `protobuf:"varint,7,opt,name=winner,proto3,oneof" json:"winner,omitempty"`
+	// Its name.
+	WinnerName *string `protobuf:"bytes,8,opt,name=winner_name,json=winnerName,proto3,oneof" json:"winner_name,omitempty"`
+	// Why the round ended: the game's number.
+	Reason int32 `protobuf:"varint,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Its name, such as "BombDefused".
+	ReasonName *string `protobuf:"bytes,10,opt,name=reason_name,json=reasonName,proto3,oneof" json:"reason_name,omitempty"`
+	// The sides.
+	Sides         []*RoundSide `protobuf:"bytes,11,rep,name=sides,proto3" json:"sides,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactRound) Reset() {
+	*x = FactRound{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactRound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactRound) ProtoMessage() {}
+
+func (x *FactRound) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactRound.ProtoReflect.Descriptor instead.
+func (*FactRound) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FactRound) GetNumber() int32 {
+	if x != nil && x.Number != nil {
+		return *x.Number
+	}
+	return 0
+}
+
+func (x *FactRound) GetWarmup() bool {
+	if x != nil {
+		return x.Warmup
+	}
+	return false
+}
+
+func (x *FactRound) GetOvertime() int32 {
+	if x != nil && x.Overtime != nil {
+		return *x.Overtime
+	}
+	return 0
+}
+
+func (x *FactRound) GetBeganTick() int32 {
+	if x != nil && x.BeganTick != nil {
+		return *x.BeganTick
+	}
+	return 0
+}
+
+func (x *FactRound) GetFreezeEndTick() int32 {
+	if x != nil && x.FreezeEndTick != nil {
+		return *x.FreezeEndTick
+	}
+	return 0
+}
+
+func (x *FactRound) GetPlantedTick() int32 {
+	if x != nil && x.PlantedTick != nil {
+		return *x.PlantedTick
+	}
+	return 0
+}
+
+func (x *FactRound) GetWinner() int32 {
+	if x != nil && x.Winner != nil {
+		return *x.Winner
+	}
+	return 0
+}
+
+func (x *FactRound) GetWinnerName() string {
+	if x != nil && x.WinnerName != nil {
+		return *x.WinnerName
+	}
+	return ""
+}
+
+func (x *FactRound) GetReason() int32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *FactRound) GetReasonName() string {
+	if x != nil && x.ReasonName != nil {
+		return *x.ReasonName
+	}
+	return ""
+}
+
+func (x *FactRound) GetSides() []*RoundSide {
+	if x != nil {
+		return x.Sides
+	}
+	return nil
+}
+
+// What a player of a side did in a round of Counter-Strike 2 up to its end, behind the fact_round. Kills and damage of one's own side do not
+// count.
+//
+// Not proven, as fact_round.
+type FactPlayerRound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The player.
+	Player *Actor `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	// The number of the round, as in fact_round.
+	Number *int32 `protobuf:"varint,2,opt,name=number,proto3,oneof" json:"number,omitempty"`
+	// True when the player's side won.
+	Won bool `protobuf:"varint,3,opt,name=won,proto3" json:"won,omitempty"`
+	// Kills.
+	Kills int32 `protobuf:"varint,4,opt,name=kills,proto3" json:"kills,omitempty"`
+	// Kills by a hit of the head.
+	Headshots int32 `protobuf:"varint,5,opt,name=headshots,proto3" json:"headshots,omitempty"`
+	// Assists, without those by a flashbang.
+	Assists int32 `protobuf:"varint,6,opt,name=assists,proto3" json:"assists,omitempty"`
+	// Assists by a flashbang.
+	FlashAssists int32 `protobuf:"varint,7,opt,name=flash_assists,json=flashAssists,proto3" json:"flash_assists,omitempty"`
+	// True when the player died.
+	Died bool `protobuf:"varint,8,opt,name=died,proto3" json:"died,omitempty"`
+	// The health that the player took from the other side, no more than was there. Its mean over the rounds is the ADR.
+	Damage int32 `protobuf:"varint,9,opt,name=damage,proto3" json:"damage,omitempty"`
+	// The part of it by grenades and fire.
+	UtilityDamage int32 `protobuf:"varint,10,opt,name=utility_damage,json=utilityDamage,proto3" json:"utility_damage,omitempty"`
+	// True for the first kill of the round.
+	OpeningKill bool `protobuf:"varint,11,opt,name=opening_kill,json=openingKill,proto3" json:"opening_kill,omitempty"`
+	// True for the first death of the round by the other side.
+	OpeningDeath bool `protobuf:"varint,12,opt,name=opening_death,json=openingDeath,proto3" json:"opening_death,omitempty"`
+	// Kills of players who had killed one of the player's side within the five seconds before.
+	Trades int32 `protobuf:"varint,13,opt,name=trades,proto3" json:"trades,omitempty"`
+	// True when the player died, and the killer was killed by the player's side within five seconds.
+	Traded bool `protobuf:"varint,14,opt,name=traded,proto3" json:"traded,omitempty"`
+	// True for a kill, an assist, survival, or a death that was traded. Its share of the rounds is the KAST.
+	Kast bool `protobuf:"varint,15,opt,name=kast,proto3" json:"kast,omitempty"`
+	// How many of the other side lived when the player was the last of the own one. Absent when the player never was, and when none did.
+	Clutch *int32 `protobuf:"varint,16,opt,name=clutch,proto3,oneof" json:"clutch,omitempty"`
+	// The value of what the player carried when the players could move, as the game counts it.
+	EquipmentValue *int32 `protobuf:"varint,17,opt,name=equipment_value,json=equipmentValue,proto3,oneof" json:"equipment_value,omitempty"`
+	// What the player paid in the round, as the game counts it.
+	MoneySpent    *int32 `protobuf:"varint,18,opt,name=money_spent,json=moneySpent,proto3,oneof" json:"money_spent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactPlayerRound) Reset() {
+	*x = FactPlayerRound{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactPlayerRound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactPlayerRound) ProtoMessage() {}
+
+func (x *FactPlayerRound) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactPlayerRound.ProtoReflect.Descriptor instead.
+func (*FactPlayerRound) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *FactPlayerRound) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+func (x *FactPlayerRound) GetNumber() int32 {
+	if x != nil && x.Number != nil {
+		return *x.Number
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetWon() bool {
+	if x != nil {
+		return x.Won
+	}
+	return false
+}
+
+func (x *FactPlayerRound) GetKills() int32 {
+	if x != nil {
+		return x.Kills
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetHeadshots() int32 {
+	if x != nil {
+		return x.Headshots
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetAssists() int32 {
+	if x != nil {
+		return x.Assists
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetFlashAssists() int32 {
+	if x != nil {
+		return x.FlashAssists
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetDied() bool {
+	if x != nil {
+		return x.Died
+	}
+	return false
+}
+
+func (x *FactPlayerRound) GetDamage() int32 {
+	if x != nil {
+		return x.Damage
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetUtilityDamage() int32 {
+	if x != nil {
+		return x.UtilityDamage
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetOpeningKill() bool {
+	if x != nil {
+		return x.OpeningKill
+	}
+	return false
+}
+
+func (x *FactPlayerRound) GetOpeningDeath() bool {
+	if x != nil {
+		return x.OpeningDeath
+	}
+	return false
+}
+
+func (x *FactPlayerRound) GetTrades() int32 {
+	if x != nil {
+		return x.Trades
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetTraded() bool {
+	if x != nil {
+		return x.Traded
+	}
+	return false
+}
+
+func (x *FactPlayerRound) GetKast() bool {
+	if x != nil {
+		return x.Kast
+	}
+	return false
+}
+
+func (x *FactPlayerRound) GetClutch() int32 {
+	if x != nil && x.Clutch != nil {
+		return *x.Clutch
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetEquipmentValue() int32 {
+	if x != nil && x.EquipmentValue != nil {
+		return *x.EquipmentValue
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetMoneySpent() int32 {
+	if x != nil && x.MoneySpent != nil {
+		return *x.MoneySpent
+	}
+	return 0
+}
+
+// An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+//
+// Not proven, as fact_round.
+type FactObjective struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What happened.
+	Type ObjectiveType `protobuf:"varint,1,opt,name=type,proto3,enum=replayd.dem.v1.ObjectiveType" json:"type,omitempty"`
+	// Who did it.
+	Actor *Actor `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid".
+	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Dota 2: the side that lost a building. Absent for others.
+	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// Counter-Strike 2: the site: the game's number. Absent in Dota 2.
+	Site *int32 `protobuf:"varint,5,opt,name=site,proto3,oneof" json:"site,omitempty"`
+	// Dota 2: true for a building whose own side destroyed it.
+	Denied        bool `protobuf:"varint,6,opt,name=denied,proto3" json:"denied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactObjective) Reset() {
+	*x = FactObjective{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactObjective) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactObjective) ProtoMessage() {}
+
+func (x *FactObjective) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactObjective.ProtoReflect.Descriptor instead.
+func (*FactObjective) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *FactObjective) GetType() ObjectiveType {
+	if x != nil {
+		return x.Type
+	}
+	return ObjectiveType_OBJECTIVE_TYPE_UNSPECIFIED
+}
+
+func (x *FactObjective) GetActor() *Actor {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *FactObjective) GetName() string {
+	if x != nil && x.Name != nil {
+		return *x.Name
+	}
+	return ""
+}
+
+func (x *FactObjective) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *FactObjective) GetSite() int32 {
+	if x != nil && x.Site != nil {
+		return *x.Site
+	}
+	return 0
+}
+
+func (x *FactObjective) GetDenied() bool {
+	if x != nil {
+		return x.Denied
+	}
+	return false
+}
+
+// A player of Dota 2 bought something, by PURCHASE of combat_log.
+//
+// Not proven, as fact_round.
+type FactPurchase struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who bought.
+	Buyer *Actor `protobuf:"bytes,1,opt,name=buyer,proto3" json:"buyer,omitempty"`
+	// The item, such as "item_blink".
+	Item string `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
+	// True when the game's clock was not at the horn yet.
+	Starting      bool `protobuf:"varint,3,opt,name=starting,proto3" json:"starting,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactPurchase) Reset() {
+	*x = FactPurchase{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactPurchase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactPurchase) ProtoMessage() {}
+
+func (x *FactPurchase) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactPurchase.ProtoReflect.Descriptor instead.
+func (*FactPurchase) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FactPurchase) GetBuyer() *Actor {
+	if x != nil {
+		return x.Buyer
+	}
+	return nil
+}
+
+func (x *FactPurchase) GetItem() string {
+	if x != nil {
+		return x.Item
+	}
+	return ""
+}
+
+func (x *FactPurchase) GetStarting() bool {
+	if x != nil {
+		return x.Starting
+	}
+	return false
+}
+
 // An entity left the recorder's view.
 type EntityLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3048,7 +3794,7 @@ type EntityLeft struct {
 
 func (x *EntityLeft) Reset() {
 	*x = EntityLeft{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3060,7 +3806,7 @@ func (x *EntityLeft) String() string {
 func (*EntityLeft) ProtoMessage() {}
 
 func (x *EntityLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[13]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3073,7 +3819,7 @@ func (x *EntityLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityLeft.ProtoReflect.Descriptor instead.
 func (*EntityLeft) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EntityLeft) GetIndex() uint32 {
@@ -3112,7 +3858,7 @@ type EntityDeleted struct {
 
 func (x *EntityDeleted) Reset() {
 	*x = EntityDeleted{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3124,7 +3870,7 @@ func (x *EntityDeleted) String() string {
 func (*EntityDeleted) ProtoMessage() {}
 
 func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[14]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3137,7 +3883,7 @@ func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityDeleted.ProtoReflect.Descriptor instead.
 func (*EntityDeleted) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{14}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EntityDeleted) GetIndex() uint32 {
@@ -3180,7 +3926,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3192,7 +3938,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[15]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3205,7 +3951,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{15}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Tick) GetServerTick() uint32 {
@@ -3425,7 +4171,7 @@ type CombatLog struct {
 
 func (x *CombatLog) Reset() {
 	*x = CombatLog{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +4183,7 @@ func (x *CombatLog) String() string {
 func (*CombatLog) ProtoMessage() {}
 
 func (x *CombatLog) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[16]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +4196,7 @@ func (x *CombatLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombatLog.ProtoReflect.Descriptor instead.
 func (*CombatLog) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{16}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CombatLog) GetType() CombatLogType {
@@ -4093,7 +4839,7 @@ type GameEventKey struct {
 
 func (x *GameEventKey) Reset() {
 	*x = GameEventKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4105,7 +4851,7 @@ func (x *GameEventKey) String() string {
 func (*GameEventKey) ProtoMessage() {}
 
 func (x *GameEventKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[17]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4118,7 +4864,7 @@ func (x *GameEventKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventKey.ProtoReflect.Descriptor instead.
 func (*GameEventKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{17}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GameEventKey) GetName() string {
@@ -4287,7 +5033,7 @@ type GameEvent struct {
 
 func (x *GameEvent) Reset() {
 	*x = GameEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +5045,7 @@ func (x *GameEvent) String() string {
 func (*GameEvent) ProtoMessage() {}
 
 func (x *GameEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +5058,7 @@ func (x *GameEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEvent.ProtoReflect.Descriptor instead.
 func (*GameEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GameEvent) GetId() int32 {
@@ -4349,7 +5095,7 @@ type GameEventTypeKey struct {
 
 func (x *GameEventTypeKey) Reset() {
 	*x = GameEventTypeKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4361,7 +5107,7 @@ func (x *GameEventTypeKey) String() string {
 func (*GameEventTypeKey) ProtoMessage() {}
 
 func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4374,7 +5120,7 @@ func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventTypeKey.ProtoReflect.Descriptor instead.
 func (*GameEventTypeKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GameEventTypeKey) GetName() string {
@@ -4406,7 +5152,7 @@ type GameEventType struct {
 
 func (x *GameEventType) Reset() {
 	*x = GameEventType{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4418,7 +5164,7 @@ func (x *GameEventType) String() string {
 func (*GameEventType) ProtoMessage() {}
 
 func (x *GameEventType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4431,7 +5177,7 @@ func (x *GameEventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventType.ProtoReflect.Descriptor instead.
 func (*GameEventType) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GameEventType) GetId() int32 {
@@ -4472,7 +5218,7 @@ type StringTable struct {
 
 func (x *StringTable) Reset() {
 	*x = StringTable{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4484,7 +5230,7 @@ func (x *StringTable) String() string {
 func (*StringTable) ProtoMessage() {}
 
 func (x *StringTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4497,7 +5243,7 @@ func (x *StringTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTable.ProtoReflect.Descriptor instead.
 func (*StringTable) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StringTable) GetId() uint32 {
@@ -4547,7 +5293,7 @@ type StringTableEntry struct {
 
 func (x *StringTableEntry) Reset() {
 	*x = StringTableEntry{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4559,7 +5305,7 @@ func (x *StringTableEntry) String() string {
 func (*StringTableEntry) ProtoMessage() {}
 
 func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4572,7 +5318,7 @@ func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTableEntry.ProtoReflect.Descriptor instead.
 func (*StringTableEntry) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StringTableEntry) GetTableId() uint32 {
@@ -4651,7 +5397,7 @@ type Modifier struct {
 
 func (x *Modifier) Reset() {
 	*x = Modifier{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +5409,7 @@ func (x *Modifier) String() string {
 func (*Modifier) ProtoMessage() {}
 
 func (x *Modifier) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +5422,7 @@ func (x *Modifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Modifier.ProtoReflect.Descriptor instead.
 func (*Modifier) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Modifier) GetState() ModifierState {
@@ -4822,7 +5568,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4834,7 +5580,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4847,7 +5593,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Order) GetEntityIndex() int32 {
@@ -4948,7 +5694,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4960,7 +5706,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4973,7 +5719,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Sound) GetGuid() int32 {
@@ -5045,7 +5791,7 @@ type UserCmd struct {
 
 func (x *UserCmd) Reset() {
 	*x = UserCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5057,7 +5803,7 @@ func (x *UserCmd) String() string {
 func (*UserCmd) ProtoMessage() {}
 
 func (x *UserCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5070,7 +5816,7 @@ func (x *UserCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserCmd.ProtoReflect.Descriptor instead.
 func (*UserCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UserCmd) GetNumber() int32 {
@@ -5177,7 +5923,7 @@ type UserInput struct {
 
 func (x *UserInput) Reset() {
 	*x = UserInput{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5189,7 +5935,7 @@ func (x *UserInput) String() string {
 func (*UserInput) ProtoMessage() {}
 
 func (x *UserInput) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5202,7 +5948,7 @@ func (x *UserInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
 func (*UserInput) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UserInput) GetButtons() uint64 {
@@ -5361,7 +6107,7 @@ type SubtickMove struct {
 
 func (x *SubtickMove) Reset() {
 	*x = SubtickMove{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5373,7 +6119,7 @@ func (x *SubtickMove) String() string {
 func (*SubtickMove) ProtoMessage() {}
 
 func (x *SubtickMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5386,7 +6132,7 @@ func (x *SubtickMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
 func (*SubtickMove) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SubtickMove) GetButton() uint64 {
@@ -5463,7 +6209,7 @@ type InputHistory struct {
 
 func (x *InputHistory) Reset() {
 	*x = InputHistory{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5475,7 +6221,7 @@ func (x *InputHistory) String() string {
 func (*InputHistory) ProtoMessage() {}
 
 func (x *InputHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5488,7 +6234,7 @@ func (x *InputHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
 func (*InputHistory) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *InputHistory) GetViewAngles() *Vector {
@@ -5575,7 +6321,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5587,7 +6333,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5600,7 +6346,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Message) GetId() uint32 {
@@ -5690,7 +6436,7 @@ type MessageField struct {
 
 func (x *MessageField) Reset() {
 	*x = MessageField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5702,7 +6448,7 @@ func (x *MessageField) String() string {
 func (*MessageField) ProtoMessage() {}
 
 func (x *MessageField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5715,7 +6461,7 @@ func (x *MessageField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
 func (*MessageField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MessageField) GetNumber() uint32 {
@@ -5799,7 +6545,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5811,7 +6557,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5824,7 +6570,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -5928,7 +6674,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5940,7 +6686,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5953,7 +6699,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -6080,7 +6826,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6092,7 +6838,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6105,7 +6851,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -6260,7 +7006,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6272,7 +7018,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6285,7 +7031,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -6352,7 +7098,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6364,7 +7110,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6377,7 +7123,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -6529,7 +7275,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6541,7 +7287,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6554,7 +7300,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -6818,7 +7564,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6830,7 +7576,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6843,7 +7589,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -6914,7 +7660,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6926,7 +7672,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6939,7 +7685,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -6994,7 +7740,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7006,7 +7752,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7019,7 +7765,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -7149,7 +7895,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7161,7 +7907,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7174,7 +7920,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -7505,7 +8251,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7517,7 +8263,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7530,7 +8276,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -7578,7 +8324,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7590,7 +8336,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7603,7 +8349,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -7728,7 +8474,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7740,7 +8486,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7753,7 +8499,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -7940,7 +8686,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7952,7 +8698,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7965,7 +8711,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -8182,7 +8928,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8194,7 +8940,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8207,7 +8953,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -8375,7 +9121,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8387,7 +9133,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8400,7 +9146,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -8527,7 +9273,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8539,7 +9285,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8552,7 +9298,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -8607,7 +9353,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8619,7 +9365,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8632,7 +9378,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -8696,7 +9442,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8708,7 +9454,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8721,7 +9467,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Match) GetId() uint64 {
@@ -8827,7 +9573,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8839,7 +9585,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8852,7 +9598,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -8927,7 +9673,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8939,7 +9685,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8952,7 +9698,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -9068,7 +9814,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9080,7 +9826,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9093,7 +9839,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -9148,7 +9894,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9160,7 +9906,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9173,7 +9919,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SerializerField) GetName() string {
@@ -9268,7 +10014,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9280,7 +10026,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9293,7 +10039,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Serializer) GetName() string {
@@ -9330,7 +10076,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9342,7 +10088,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9355,7 +10101,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -9381,7 +10127,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9393,7 +10139,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9406,7 +10152,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -9420,7 +10166,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9432,7 +10178,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9445,7 +10191,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -9464,7 +10210,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9476,7 +10222,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9489,7 +10235,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{64}
 }
 
 // A record of the file without an event of its own.
@@ -9518,7 +10264,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9530,7 +10276,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9543,7 +10289,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Command) GetId() uint32 {
@@ -9631,7 +10377,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9643,7 +10389,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9656,7 +10402,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -9744,7 +10490,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9756,7 +10502,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9769,7 +10515,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -9815,7 +10561,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9827,7 +10573,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9840,7 +10586,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -9892,7 +10638,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xb8\x15\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xd0\x17\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -9947,7 +10693,12 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\rsample_player\x180 \x01(\v2\x1c.replayd.dem.v1.SamplePlayerH\x00R\fsamplePlayer\x127\n" +
 	"\tfact_kill\x181 \x01(\v2\x18.replayd.dem.v1.FactKillH\x00R\bfactKill\x12=\n" +
 	"\vfact_damage\x182 \x01(\v2\x1a.replayd.dem.v1.FactDamageH\x00R\n" +
-	"factDamage\x120\n" +
+	"factDamage\x12:\n" +
+	"\n" +
+	"fact_round\x183 \x01(\v2\x19.replayd.dem.v1.FactRoundH\x00R\tfactRound\x12M\n" +
+	"\x11fact_player_round\x184 \x01(\v2\x1f.replayd.dem.v1.FactPlayerRoundH\x00R\x0ffactPlayerRound\x12F\n" +
+	"\x0efact_objective\x185 \x01(\v2\x1d.replayd.dem.v1.FactObjectiveH\x00R\rfactObjective\x12C\n" +
+	"\rfact_purchase\x186 \x01(\v2\x1c.replayd.dem.v1.FactPurchaseH\x00R\ffactPurchase\x120\n" +
 	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
 	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
 	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
@@ -10146,7 +10897,80 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\r_citadel_typeB\r\n" +
 	"\v_pre_damageB\x0e\n" +
 	"\f_crit_damageB\v\n" +
-	"\t_absorbed\"V\n" +
+	"\t_absorbed\"\xde\x01\n" +
+	"\tRoundSide\x12\x12\n" +
+	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x1b\n" +
+	"\tteam_name\x18\x02 \x01(\tR\bteamName\x12\x18\n" +
+	"\aplayers\x18\x03 \x01(\x05R\aplayers\x12\x14\n" +
+	"\x05alive\x18\x04 \x01(\x05R\x05alive\x12'\n" +
+	"\x0fequipment_value\x18\x05 \x01(\x05R\x0eequipmentValue\x12\x1f\n" +
+	"\vmoney_spent\x18\x06 \x01(\x05R\n" +
+	"moneySpent\x12\x14\n" +
+	"\x05money\x18\a \x01(\x05R\x05money\x12\x10\n" +
+	"\x03buy\x18\b \x01(\tR\x03buy\"\xb3\x04\n" +
+	"\tFactRound\x12!\n" +
+	"\x06number\x18\x01 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\x06number\x88\x01\x01\x12\x16\n" +
+	"\x06warmup\x18\x02 \x01(\bR\x06warmup\x12%\n" +
+	"\bovertime\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\bovertime\x88\x01\x01\x12(\n" +
+	"\n" +
+	"began_tick\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\tbeganTick\x88\x01\x01\x121\n" +
+	"\x0ffreeze_end_tick\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x01H\x03R\rfreezeEndTick\x88\x01\x01\x12,\n" +
+	"\fplanted_tick\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x04R\vplantedTick\x88\x01\x01\x12!\n" +
+	"\x06winner\x18\a \x01(\x05B\x04\xf0\xe1\x18\x00H\x05R\x06winner\x88\x01\x01\x12*\n" +
+	"\vwinner_name\x18\b \x01(\tB\x04\xf0\xe1\x18\x00H\x06R\n" +
+	"winnerName\x88\x01\x01\x12\x16\n" +
+	"\x06reason\x18\t \x01(\x05R\x06reason\x12*\n" +
+	"\vreason_name\x18\n" +
+	" \x01(\tB\x04\xf0\xe1\x18\x00H\aR\n" +
+	"reasonName\x88\x01\x01\x12/\n" +
+	"\x05sides\x18\v \x03(\v2\x19.replayd.dem.v1.RoundSideR\x05sidesB\t\n" +
+	"\a_numberB\v\n" +
+	"\t_overtimeB\r\n" +
+	"\v_began_tickB\x12\n" +
+	"\x10_freeze_end_tickB\x0f\n" +
+	"\r_planted_tickB\t\n" +
+	"\a_winnerB\x0e\n" +
+	"\f_winner_nameB\x0e\n" +
+	"\f_reason_name\"\xf8\x04\n" +
+	"\x0fFactPlayerRound\x12-\n" +
+	"\x06player\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\x12!\n" +
+	"\x06number\x18\x02 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\x06number\x88\x01\x01\x12\x10\n" +
+	"\x03won\x18\x03 \x01(\bR\x03won\x12\x14\n" +
+	"\x05kills\x18\x04 \x01(\x05R\x05kills\x12\x1c\n" +
+	"\theadshots\x18\x05 \x01(\x05R\theadshots\x12\x18\n" +
+	"\aassists\x18\x06 \x01(\x05R\aassists\x12#\n" +
+	"\rflash_assists\x18\a \x01(\x05R\fflashAssists\x12\x12\n" +
+	"\x04died\x18\b \x01(\bR\x04died\x12\x16\n" +
+	"\x06damage\x18\t \x01(\x05R\x06damage\x12%\n" +
+	"\x0eutility_damage\x18\n" +
+	" \x01(\x05R\rutilityDamage\x12!\n" +
+	"\fopening_kill\x18\v \x01(\bR\vopeningKill\x12#\n" +
+	"\ropening_death\x18\f \x01(\bR\fopeningDeath\x12\x16\n" +
+	"\x06trades\x18\r \x01(\x05R\x06trades\x12\x16\n" +
+	"\x06traded\x18\x0e \x01(\bR\x06traded\x12\x12\n" +
+	"\x04kast\x18\x0f \x01(\bR\x04kast\x12!\n" +
+	"\x06clutch\x18\x10 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\x06clutch\x88\x01\x01\x12,\n" +
+	"\x0fequipment_value\x18\x11 \x01(\x05H\x02R\x0eequipmentValue\x88\x01\x01\x12$\n" +
+	"\vmoney_spent\x18\x12 \x01(\x05H\x03R\n" +
+	"moneySpent\x88\x01\x01B\t\n" +
+	"\a_numberB\t\n" +
+	"\a_clutchB\x12\n" +
+	"\x10_equipment_valueB\x0e\n" +
+	"\f_money_spent\"\xf9\x01\n" +
+	"\rFactObjective\x121\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x1d.replayd.dem.v1.ObjectiveTypeR\x04type\x12+\n" +
+	"\x05actor\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x05actor\x12\x1d\n" +
+	"\x04name\x18\x03 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\x04name\x88\x01\x01\x12\x1d\n" +
+	"\x04team\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\x04team\x88\x01\x01\x12\x17\n" +
+	"\x04site\x18\x05 \x01(\x05H\x02R\x04site\x88\x01\x01\x12\x16\n" +
+	"\x06denied\x18\x06 \x01(\bR\x06deniedB\a\n" +
+	"\x05_nameB\a\n" +
+	"\x05_teamB\a\n" +
+	"\x05_site\"k\n" +
+	"\fFactPurchase\x12+\n" +
+	"\x05buyer\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x05buyer\x12\x12\n" +
+	"\x04item\x18\x02 \x01(\tR\x04item\x12\x1a\n" +
+	"\bstarting\x18\x03 \x01(\bR\bstarting\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -11034,7 +11858,15 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\auser_id\x18\x04 \x01(\x05R\x06userId\x12\x15\n" +
 	"\x06is_bot\x18\x05 \x01(\bR\x05isBot\x12\x17\n" +
 	"\ais_hltv\x18\x06 \x01(\bR\x06isHltvB\v\n" +
-	"\t_steam_id*\x93\x03\n" +
+	"\t_steam_id*\xe9\x01\n" +
+	"\rObjectiveType\x12\x1e\n" +
+	"\x1aOBJECTIVE_TYPE_UNSPECIFIED\x10\x00\x12\x1f\n" +
+	"\x1bOBJECTIVE_TYPE_BOMB_PLANTED\x10\x01\x12\x1f\n" +
+	"\x1bOBJECTIVE_TYPE_BOMB_DEFUSED\x10\x02\x12 \n" +
+	"\x1cOBJECTIVE_TYPE_BOMB_EXPLODED\x10\x03\x12\x1b\n" +
+	"\x17OBJECTIVE_TYPE_BUILDING\x10\x04\x12\x19\n" +
+	"\x15OBJECTIVE_TYPE_ROSHAN\x10\x05\x12\x1c\n" +
+	"\x18OBJECTIVE_TYPE_TORMENTOR\x10\x06*\x93\x03\n" +
 	"\tGamePhase\x12\x1a\n" +
 	"\x16GAME_PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fGAME_PHASE_INIT\x10\x01\x12\x1f\n" +
@@ -11145,188 +11977,203 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_events_proto_rawDescData
 }
 
-var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
-	(GamePhase)(0),                // 0: replayd.dem.v1.GamePhase
-	(CombatLogType)(0),            // 1: replayd.dem.v1.CombatLogType
-	(ModifierState)(0),            // 2: replayd.dem.v1.ModifierState
-	(UserCmdSource)(0),            // 3: replayd.dem.v1.UserCmdSource
-	(AbilityChangeType)(0),        // 4: replayd.dem.v1.AbilityChangeType
-	(VoiceFormat)(0),              // 5: replayd.dem.v1.VoiceFormat
-	(FaultKind)(0),                // 6: replayd.dem.v1.FaultKind
-	(*EventList)(nil),             // 7: replayd.dem.v1.EventList
-	(*Event)(nil),                 // 8: replayd.dem.v1.Event
-	(*Vector)(nil),                // 9: replayd.dem.v1.Vector
-	(*Tuple)(nil),                 // 10: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),            // 11: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),         // 12: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),         // 13: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),         // 14: replayd.dem.v1.EntityEntered
-	(*SampleEntity)(nil),          // 15: replayd.dem.v1.SampleEntity
-	(*SamplePlayer)(nil),          // 16: replayd.dem.v1.SamplePlayer
-	(*Actor)(nil),                 // 17: replayd.dem.v1.Actor
-	(*FactKill)(nil),              // 18: replayd.dem.v1.FactKill
-	(*FactDamage)(nil),            // 19: replayd.dem.v1.FactDamage
-	(*EntityLeft)(nil),            // 20: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),         // 21: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),                  // 22: replayd.dem.v1.Tick
-	(*CombatLog)(nil),             // 23: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),          // 24: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),             // 25: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil),      // 26: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),         // 27: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),           // 28: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil),      // 29: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),              // 30: replayd.dem.v1.Modifier
-	(*Order)(nil),                 // 31: replayd.dem.v1.Order
-	(*Sound)(nil),                 // 32: replayd.dem.v1.Sound
-	(*UserCmd)(nil),               // 33: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),             // 34: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),           // 35: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),          // 36: replayd.dem.v1.InputHistory
-	(*Message)(nil),               // 37: replayd.dem.v1.Message
-	(*MessageField)(nil),          // 38: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),             // 39: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),                  // 40: replayd.dem.v1.Chat
-	(*Ping)(nil),                  // 41: replayd.dem.v1.Ping
-	(*MapLine)(nil),               // 42: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),             // 43: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),                // 44: replayd.dem.v1.Damage
-	(*Kill)(nil),                  // 45: replayd.dem.v1.Kill
-	(*KillStreak)(nil),            // 46: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),         // 47: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),                  // 48: replayd.dem.v1.Shot
-	(*Tracer)(nil),                // 49: replayd.dem.v1.Tracer
-	(*Impact)(nil),                // 50: replayd.dem.v1.Impact
-	(*Voice)(nil),                 // 51: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),         // 52: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),          // 53: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),            // 54: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),           // 55: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),             // 56: replayd.dem.v1.DraftPick
-	(*Match)(nil),                 // 57: replayd.dem.v1.Match
-	(*FileInfo)(nil),              // 58: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),            // 59: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),             // 60: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),       // 61: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),            // 62: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),            // 63: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),              // 64: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),              // 65: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),                  // 66: replayd.dem.v1.Stop
-	(*Command)(nil),               // 67: replayd.dem.v1.Command
-	(*Fault)(nil),                 // 68: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),            // 69: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),            // 70: replayd.dem.v1.PlayerInfo
-	(*timestamppb.Timestamp)(nil), // 71: google.protobuf.Timestamp
+	(ObjectiveType)(0),            // 0: replayd.dem.v1.ObjectiveType
+	(GamePhase)(0),                // 1: replayd.dem.v1.GamePhase
+	(CombatLogType)(0),            // 2: replayd.dem.v1.CombatLogType
+	(ModifierState)(0),            // 3: replayd.dem.v1.ModifierState
+	(UserCmdSource)(0),            // 4: replayd.dem.v1.UserCmdSource
+	(AbilityChangeType)(0),        // 5: replayd.dem.v1.AbilityChangeType
+	(VoiceFormat)(0),              // 6: replayd.dem.v1.VoiceFormat
+	(FaultKind)(0),                // 7: replayd.dem.v1.FaultKind
+	(*EventList)(nil),             // 8: replayd.dem.v1.EventList
+	(*Event)(nil),                 // 9: replayd.dem.v1.Event
+	(*Vector)(nil),                // 10: replayd.dem.v1.Vector
+	(*Tuple)(nil),                 // 11: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),            // 12: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),         // 13: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),         // 14: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),         // 15: replayd.dem.v1.EntityEntered
+	(*SampleEntity)(nil),          // 16: replayd.dem.v1.SampleEntity
+	(*SamplePlayer)(nil),          // 17: replayd.dem.v1.SamplePlayer
+	(*Actor)(nil),                 // 18: replayd.dem.v1.Actor
+	(*FactKill)(nil),              // 19: replayd.dem.v1.FactKill
+	(*FactDamage)(nil),            // 20: replayd.dem.v1.FactDamage
+	(*RoundSide)(nil),             // 21: replayd.dem.v1.RoundSide
+	(*FactRound)(nil),             // 22: replayd.dem.v1.FactRound
+	(*FactPlayerRound)(nil),       // 23: replayd.dem.v1.FactPlayerRound
+	(*FactObjective)(nil),         // 24: replayd.dem.v1.FactObjective
+	(*FactPurchase)(nil),          // 25: replayd.dem.v1.FactPurchase
+	(*EntityLeft)(nil),            // 26: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 27: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 28: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 29: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 30: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 31: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 32: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 33: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 34: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 35: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 36: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 37: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 38: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 39: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 40: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 41: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 42: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 43: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 44: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 45: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 46: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 47: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 48: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 49: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 50: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 51: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 52: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 53: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 54: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 55: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 56: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 57: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 58: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 59: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 60: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 61: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 62: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 63: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 64: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 65: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 66: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 67: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 68: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 69: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 70: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 71: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 72: replayd.dem.v1.Stop
+	(*Command)(nil),               // 73: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 74: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 75: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 76: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 77: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	8,   // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	13,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	12,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	14,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	20,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	21,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	22,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	23,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	25,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	29,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	30,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	31,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	32,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	33,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	37,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	39,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	40,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	41,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	42,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	43,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	54,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	58,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	59,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	60,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	62,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	28,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	27,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	63,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	64,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	65,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	66,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	67,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	68,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	69,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	70,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	15,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
-	16,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
-	18,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
-	19,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
-	44,  // 39: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	45,  // 40: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	46,  // 41: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	47,  // 42: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	48,  // 43: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	50,  // 44: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	51,  // 45: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	53,  // 46: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	9,   // 47: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	10,  // 48: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	11,  // 49: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	11,  // 50: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	11,  // 51: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	11,  // 52: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
-	9,   // 53: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
-	9,   // 54: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
-	9,   // 55: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
-	17,  // 56: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
-	17,  // 57: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
-	17,  // 58: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
-	17,  // 59: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
-	17,  // 60: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
-	0,   // 61: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	1,   // 62: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	24,  // 63: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	26,  // 64: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	2,   // 65: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	9,   // 66: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	3,   // 67: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
-	34,  // 68: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
-	9,   // 69: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
-	35,  // 70: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
-	36,  // 71: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
-	9,   // 72: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
-	9,   // 73: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	38,  // 74: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
-	9,   // 75: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	9,   // 76: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	9,   // 77: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	9,   // 78: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	4,   // 79: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	9,   // 80: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	9,   // 81: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	9,   // 82: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	9,   // 83: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	9,   // 84: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	49,  // 85: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	49,  // 86: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	9,   // 87: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	9,   // 88: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	9,   // 89: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	5,   // 90: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	71,  // 91: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
-	52,  // 92: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	55,  // 93: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	56,  // 94: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	71,  // 95: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
-	57,  // 96: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	61,  // 97: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	38,  // 98: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	6,   // 99: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	100, // [100:100] is the sub-list for method output_type
-	100, // [100:100] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	9,   // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	14,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	13,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	15,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	26,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	27,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	28,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	29,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	31,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	35,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	36,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	37,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	38,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	39,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	43,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	45,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	46,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	47,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	48,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	49,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	60,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	64,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	65,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	66,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	68,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	34,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	33,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	69,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	70,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	71,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	72,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	73,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	74,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	75,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	76,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	16,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
+	17,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
+	19,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
+	20,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
+	22,  // 39: replayd.dem.v1.Event.fact_round:type_name -> replayd.dem.v1.FactRound
+	23,  // 40: replayd.dem.v1.Event.fact_player_round:type_name -> replayd.dem.v1.FactPlayerRound
+	24,  // 41: replayd.dem.v1.Event.fact_objective:type_name -> replayd.dem.v1.FactObjective
+	25,  // 42: replayd.dem.v1.Event.fact_purchase:type_name -> replayd.dem.v1.FactPurchase
+	50,  // 43: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	51,  // 44: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	52,  // 45: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	53,  // 46: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	54,  // 47: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	56,  // 48: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	57,  // 49: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	59,  // 50: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	10,  // 51: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	11,  // 52: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	12,  // 53: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	12,  // 54: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	12,  // 55: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	12,  // 56: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
+	10,  // 57: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
+	10,  // 58: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
+	10,  // 59: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
+	18,  // 60: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
+	18,  // 61: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
+	18,  // 62: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
+	18,  // 63: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
+	18,  // 64: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
+	21,  // 65: replayd.dem.v1.FactRound.sides:type_name -> replayd.dem.v1.RoundSide
+	18,  // 66: replayd.dem.v1.FactPlayerRound.player:type_name -> replayd.dem.v1.Actor
+	0,   // 67: replayd.dem.v1.FactObjective.type:type_name -> replayd.dem.v1.ObjectiveType
+	18,  // 68: replayd.dem.v1.FactObjective.actor:type_name -> replayd.dem.v1.Actor
+	18,  // 69: replayd.dem.v1.FactPurchase.buyer:type_name -> replayd.dem.v1.Actor
+	1,   // 70: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	2,   // 71: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	30,  // 72: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	32,  // 73: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	3,   // 74: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	10,  // 75: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	4,   // 76: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	40,  // 77: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	10,  // 78: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	41,  // 79: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	42,  // 80: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	10,  // 81: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	10,  // 82: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	44,  // 83: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	10,  // 84: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	10,  // 85: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	10,  // 86: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	10,  // 87: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	5,   // 88: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	10,  // 89: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	10,  // 90: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	10,  // 91: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	10,  // 92: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	10,  // 93: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	55,  // 94: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	55,  // 95: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	10,  // 96: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	10,  // 97: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	10,  // 98: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	6,   // 99: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	77,  // 100: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	58,  // 101: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	61,  // 102: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	62,  // 103: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	77,  // 104: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	63,  // 105: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	67,  // 106: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	44,  // 107: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	7,   // 108: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -11373,6 +12220,10 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_SamplePlayer)(nil),
 		(*Event_FactKill)(nil),
 		(*Event_FactDamage)(nil),
+		(*Event_FactRound)(nil),
+		(*Event_FactPlayerRound)(nil),
+		(*Event_FactObjective)(nil),
+		(*Event_FactPurchase)(nil),
 		(*Event_Damage)(nil),
 		(*Event_Kill)(nil),
 		(*Event_KillStreak)(nil),
@@ -11397,9 +12248,12 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[10].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[11].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[12].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[14].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[16].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[17].OneofWrappers = []any{
+	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
 		(*GameEventKey_Int)(nil),
@@ -11408,12 +12262,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
@@ -11429,26 +12278,31 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[39].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[40].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[41].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[42].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[43].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[50].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[51].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[53].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[54].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[60].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[61].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[63].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[59].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[65].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[66].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[68].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   64,
+			NumEnums:      8,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

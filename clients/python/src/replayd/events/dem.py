@@ -622,6 +622,70 @@ class FactDamage(_Event):
         return self.event.fact_damage
 
 
+class FactRound(_Event):
+    """A round of Counter-Strike 2 ended. A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_round"] = "fact_round"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactRound:
+        return self.event.fact_round
+
+
+class FactPlayerRound(_Event):
+    """What a player did in a round of Counter-Strike 2 that ended. A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_player_round"] = "fact_player_round"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactPlayerRound:
+        return self.event.fact_player_round
+
+
+class FactObjective(_Event):
+    """An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_objective"] = "fact_objective"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactObjective:
+        return self.event.fact_objective
+
+
+class FactPurchase(_Event):
+    """A player bought something (Dota 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_purchase"] = "fact_purchase"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactPurchase:
+        return self.event.fact_purchase
+
+
 class Damage(_Event):
     """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -805,6 +869,10 @@ Event: _TypeAlias = _Union[
     SamplePlayer,
     FactKill,
     FactDamage,
+    FactRound,
+    FactPlayerRound,
+    FactObjective,
+    FactPurchase,
     Damage,
     Kill,
     KillStreak,
@@ -856,6 +924,10 @@ Kind: _TypeAlias = _Literal[
     "sample_player",
     "fact_kill",
     "fact_damage",
+    "fact_round",
+    "fact_player_round",
+    "fact_objective",
+    "fact_purchase",
     "damage",
     "kill",
     "kill_streak",
@@ -911,6 +983,10 @@ FORMAT: _Format[Event, Batch] = _Format(
         "sample_player": SamplePlayer,
         "fact_kill": FactKill,
         "fact_damage": FactDamage,
+        "fact_round": FactRound,
+        "fact_player_round": FactPlayerRound,
+        "fact_objective": FactObjective,
+        "fact_purchase": FactPurchase,
         "damage": Damage,
         "kill": Kill,
         "kill_streak": KillStreak,

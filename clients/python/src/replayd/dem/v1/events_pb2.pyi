@@ -28,6 +28,46 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _ObjectiveType:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ObjectiveTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ObjectiveType.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    OBJECTIVE_TYPE_UNSPECIFIED: _ObjectiveType.ValueType  # 0
+    """Never sent."""
+    OBJECTIVE_TYPE_BOMB_PLANTED: _ObjectiveType.ValueType  # 1
+    """The bomb was planted."""
+    OBJECTIVE_TYPE_BOMB_DEFUSED: _ObjectiveType.ValueType  # 2
+    """The bomb was defused."""
+    OBJECTIVE_TYPE_BOMB_EXPLODED: _ObjectiveType.ValueType  # 3
+    """The bomb exploded."""
+    OBJECTIVE_TYPE_BUILDING: _ObjectiveType.ValueType  # 4
+    """A building was destroyed."""
+    OBJECTIVE_TYPE_ROSHAN: _ObjectiveType.ValueType  # 5
+    """Roshan was killed."""
+    OBJECTIVE_TYPE_TORMENTOR: _ObjectiveType.ValueType  # 6
+    """A Tormentor was killed."""
+
+class ObjectiveType(_ObjectiveType, metaclass=_ObjectiveTypeEnumTypeWrapper):
+    """What happened to an objective."""
+
+OBJECTIVE_TYPE_UNSPECIFIED: ObjectiveType.ValueType  # 0
+"""Never sent."""
+OBJECTIVE_TYPE_BOMB_PLANTED: ObjectiveType.ValueType  # 1
+"""The bomb was planted."""
+OBJECTIVE_TYPE_BOMB_DEFUSED: ObjectiveType.ValueType  # 2
+"""The bomb was defused."""
+OBJECTIVE_TYPE_BOMB_EXPLODED: ObjectiveType.ValueType  # 3
+"""The bomb exploded."""
+OBJECTIVE_TYPE_BUILDING: ObjectiveType.ValueType  # 4
+"""A building was destroyed."""
+OBJECTIVE_TYPE_ROSHAN: ObjectiveType.ValueType  # 5
+"""Roshan was killed."""
+OBJECTIVE_TYPE_TORMENTOR: ObjectiveType.ValueType  # 6
+"""A Tormentor was killed."""
+Global___ObjectiveType: typing_extensions.TypeAlias = ObjectiveType
+
 class _GamePhase:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -562,6 +602,10 @@ class Event(google.protobuf.message.Message):
     SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
     FACT_KILL_FIELD_NUMBER: builtins.int
     FACT_DAMAGE_FIELD_NUMBER: builtins.int
+    FACT_ROUND_FIELD_NUMBER: builtins.int
+    FACT_PLAYER_ROUND_FIELD_NUMBER: builtins.int
+    FACT_OBJECTIVE_FIELD_NUMBER: builtins.int
+    FACT_PURCHASE_FIELD_NUMBER: builtins.int
     DAMAGE_FIELD_NUMBER: builtins.int
     KILL_FIELD_NUMBER: builtins.int
     KILL_STREAK_FIELD_NUMBER: builtins.int
@@ -727,6 +771,22 @@ class Event(google.protobuf.message.Message):
         """A player, or what belongs to one, hurt something or was hurt. A fact, as fact_kill."""
 
     @property
+    def fact_round(self) -> Global___FactRound:
+        """A round of Counter-Strike 2 ended. A fact, as fact_kill."""
+
+    @property
+    def fact_player_round(self) -> Global___FactPlayerRound:
+        """What a player did in a round of Counter-Strike 2 that ended. A fact, as fact_kill."""
+
+    @property
+    def fact_objective(self) -> Global___FactObjective:
+        """An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill."""
+
+    @property
+    def fact_purchase(self) -> Global___FactPurchase:
+        """A player bought something (Dota 2). A fact, as fact_kill."""
+
+    @property
     def damage(self) -> Global___Damage:
         """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -800,6 +860,10 @@ class Event(google.protobuf.message.Message):
         sample_player: Global___SamplePlayer | None = ...,
         fact_kill: Global___FactKill | None = ...,
         fact_damage: Global___FactDamage | None = ...,
+        fact_round: Global___FactRound | None = ...,
+        fact_player_round: Global___FactPlayerRound | None = ...,
+        fact_objective: Global___FactObjective | None = ...,
+        fact_purchase: Global___FactPurchase | None = ...,
         damage: Global___Damage | None = ...,
         kill: Global___Kill | None = ...,
         kill_streak: Global___KillStreak | None = ...,
@@ -809,11 +873,11 @@ class Event(google.protobuf.message.Message):
         voice: Global___Voice | None = ...,
         match_summary: Global___MatchSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "fact_round", "fact_player_round", "fact_objective", "fact_purchase", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1660,6 +1724,355 @@ class FactDamage(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__weapon) -> _WhichOneofReturnType__weapon | None: ...
 
 Global___FactDamage: typing_extensions.TypeAlias = FactDamage
+
+@typing.final
+class RoundSide(google.protobuf.message.Message):
+    """What a side of a round had."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEAM_FIELD_NUMBER: builtins.int
+    TEAM_NAME_FIELD_NUMBER: builtins.int
+    PLAYERS_FIELD_NUMBER: builtins.int
+    ALIVE_FIELD_NUMBER: builtins.int
+    EQUIPMENT_VALUE_FIELD_NUMBER: builtins.int
+    MONEY_SPENT_FIELD_NUMBER: builtins.int
+    MONEY_FIELD_NUMBER: builtins.int
+    BUY_FIELD_NUMBER: builtins.int
+    team: builtins.int
+    """The side: 2 or 3."""
+    team_name: builtins.str
+    """Its name, such as "Terrorist"."""
+    players: builtins.int
+    """The number of its players."""
+    alive: builtins.int
+    """How many of them live at the end."""
+    equipment_value: builtins.int
+    """The value of what they carried when they could move, as the game counts it."""
+    money_spent: builtins.int
+    """What they paid in the round, as the game counts it."""
+    money: builtins.int
+    """What they still have."""
+    buy: builtins.str
+    """What they bought, by a rule, from equipment_value: below 5000 "eco", below 10000 "semi_eco", below 20000 "semi_buy", else "full_buy"."""
+    def __init__(
+        self,
+        *,
+        team: builtins.int = ...,
+        team_name: builtins.str = ...,
+        players: builtins.int = ...,
+        alive: builtins.int = ...,
+        equipment_value: builtins.int = ...,
+        money_spent: builtins.int = ...,
+        money: builtins.int = ...,
+        buy: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["alive", b"alive", "buy", b"buy", "equipment_value", b"equipment_value", "money", b"money", "money_spent", b"money_spent", "players", b"players", "team", b"team", "team_name", b"team_name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___RoundSide: typing_extensions.TypeAlias = RoundSide
+
+@typing.final
+class FactRound(google.protobuf.message.Message):
+    """A round of Counter-Strike 2 ended. By the counts of starts and ends that the game's rules have, or, in files without them, by round_start
+    and round_end.
+
+    Not proven: no recording of a whole round has been compared, only made ones.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    WARMUP_FIELD_NUMBER: builtins.int
+    OVERTIME_FIELD_NUMBER: builtins.int
+    BEGAN_TICK_FIELD_NUMBER: builtins.int
+    FREEZE_END_TICK_FIELD_NUMBER: builtins.int
+    PLANTED_TICK_FIELD_NUMBER: builtins.int
+    WINNER_FIELD_NUMBER: builtins.int
+    WINNER_NAME_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    REASON_NAME_FIELD_NUMBER: builtins.int
+    SIDES_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """The number of the round, from 1, as the game counts those that were played. Absent in the warm-up."""
+    warmup: builtins.bool
+    """True in the warm-up."""
+    overtime: builtins.int
+    """The number of the overtime, from 1. Absent before."""
+    began_tick: builtins.int
+    """The tick in which it began. Absent when that is not in the file, so that counts of the round may be too small."""
+    freeze_end_tick: builtins.int
+    """The tick in which the players could move. Absent when that is not in the file."""
+    planted_tick: builtins.int
+    """The tick in which the bomb was planted. Absent when it was not."""
+    winner: builtins.int
+    """The side that won: 2 or 3. Absent for none."""
+    winner_name: builtins.str
+    """Its name."""
+    reason: builtins.int
+    """Why the round ended: the game's number."""
+    reason_name: builtins.str
+    """Its name, such as "BombDefused"."""
+    @property
+    def sides(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RoundSide]:
+        """The sides."""
+
+    def __init__(
+        self,
+        *,
+        number: builtins.int | None = ...,
+        warmup: builtins.bool = ...,
+        overtime: builtins.int | None = ...,
+        began_tick: builtins.int | None = ...,
+        freeze_end_tick: builtins.int | None = ...,
+        planted_tick: builtins.int | None = ...,
+        winner: builtins.int | None = ...,
+        winner_name: builtins.str | None = ...,
+        reason: builtins.int = ...,
+        reason_name: builtins.str | None = ...,
+        sides: collections.abc.Iterable[Global___RoundSide] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_freeze_end_tick", b"_freeze_end_tick", "_number", b"_number", "_overtime", b"_overtime", "_planted_tick", b"_planted_tick", "_reason_name", b"_reason_name", "_winner", b"_winner", "_winner_name", b"_winner_name", "began_tick", b"began_tick", "freeze_end_tick", b"freeze_end_tick", "number", b"number", "overtime", b"overtime", "planted_tick", b"planted_tick", "reason_name", b"reason_name", "winner", b"winner", "winner_name", b"winner_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick", "_freeze_end_tick", b"_freeze_end_tick", "_number", b"_number", "_overtime", b"_overtime", "_planted_tick", b"_planted_tick", "_reason_name", b"_reason_name", "_winner", b"_winner", "_winner_name", b"_winner_name", "began_tick", b"began_tick", "freeze_end_tick", b"freeze_end_tick", "number", b"number", "overtime", b"overtime", "planted_tick", b"planted_tick", "reason", b"reason", "reason_name", b"reason_name", "sides", b"sides", "warmup", b"warmup", "winner", b"winner", "winner_name", b"winner_name"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__began_tick: typing_extensions.TypeAlias = typing.Literal["began_tick"]
+    _WhichOneofArgType__began_tick: typing_extensions.TypeAlias = typing.Literal["_began_tick", b"_began_tick"]
+    _WhichOneofReturnType__freeze_end_tick: typing_extensions.TypeAlias = typing.Literal["freeze_end_tick"]
+    _WhichOneofArgType__freeze_end_tick: typing_extensions.TypeAlias = typing.Literal["_freeze_end_tick", b"_freeze_end_tick"]
+    _WhichOneofReturnType__number: typing_extensions.TypeAlias = typing.Literal["number"]
+    _WhichOneofArgType__number: typing_extensions.TypeAlias = typing.Literal["_number", b"_number"]
+    _WhichOneofReturnType__overtime: typing_extensions.TypeAlias = typing.Literal["overtime"]
+    _WhichOneofArgType__overtime: typing_extensions.TypeAlias = typing.Literal["_overtime", b"_overtime"]
+    _WhichOneofReturnType__planted_tick: typing_extensions.TypeAlias = typing.Literal["planted_tick"]
+    _WhichOneofArgType__planted_tick: typing_extensions.TypeAlias = typing.Literal["_planted_tick", b"_planted_tick"]
+    _WhichOneofReturnType__reason_name: typing_extensions.TypeAlias = typing.Literal["reason_name"]
+    _WhichOneofArgType__reason_name: typing_extensions.TypeAlias = typing.Literal["_reason_name", b"_reason_name"]
+    _WhichOneofReturnType__winner: typing_extensions.TypeAlias = typing.Literal["winner"]
+    _WhichOneofArgType__winner: typing_extensions.TypeAlias = typing.Literal["_winner", b"_winner"]
+    _WhichOneofReturnType__winner_name: typing_extensions.TypeAlias = typing.Literal["winner_name"]
+    _WhichOneofArgType__winner_name: typing_extensions.TypeAlias = typing.Literal["_winner_name", b"_winner_name"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__began_tick) -> _WhichOneofReturnType__began_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__freeze_end_tick) -> _WhichOneofReturnType__freeze_end_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__number) -> _WhichOneofReturnType__number | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__overtime) -> _WhichOneofReturnType__overtime | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__planted_tick) -> _WhichOneofReturnType__planted_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason_name) -> _WhichOneofReturnType__reason_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__winner) -> _WhichOneofReturnType__winner | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__winner_name) -> _WhichOneofReturnType__winner_name | None: ...
+
+Global___FactRound: typing_extensions.TypeAlias = FactRound
+
+@typing.final
+class FactPlayerRound(google.protobuf.message.Message):
+    """What a player of a side did in a round of Counter-Strike 2 up to its end, behind the fact_round. Kills and damage of one's own side do not
+    count.
+
+    Not proven, as fact_round.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    WON_FIELD_NUMBER: builtins.int
+    KILLS_FIELD_NUMBER: builtins.int
+    HEADSHOTS_FIELD_NUMBER: builtins.int
+    ASSISTS_FIELD_NUMBER: builtins.int
+    FLASH_ASSISTS_FIELD_NUMBER: builtins.int
+    DIED_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
+    UTILITY_DAMAGE_FIELD_NUMBER: builtins.int
+    OPENING_KILL_FIELD_NUMBER: builtins.int
+    OPENING_DEATH_FIELD_NUMBER: builtins.int
+    TRADES_FIELD_NUMBER: builtins.int
+    TRADED_FIELD_NUMBER: builtins.int
+    KAST_FIELD_NUMBER: builtins.int
+    CLUTCH_FIELD_NUMBER: builtins.int
+    EQUIPMENT_VALUE_FIELD_NUMBER: builtins.int
+    MONEY_SPENT_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """The number of the round, as in fact_round."""
+    won: builtins.bool
+    """True when the player's side won."""
+    kills: builtins.int
+    """Kills."""
+    headshots: builtins.int
+    """Kills by a hit of the head."""
+    assists: builtins.int
+    """Assists, without those by a flashbang."""
+    flash_assists: builtins.int
+    """Assists by a flashbang."""
+    died: builtins.bool
+    """True when the player died."""
+    damage: builtins.int
+    """The health that the player took from the other side, no more than was there. Its mean over the rounds is the ADR."""
+    utility_damage: builtins.int
+    """The part of it by grenades and fire."""
+    opening_kill: builtins.bool
+    """True for the first kill of the round."""
+    opening_death: builtins.bool
+    """True for the first death of the round by the other side."""
+    trades: builtins.int
+    """Kills of players who had killed one of the player's side within the five seconds before."""
+    traded: builtins.bool
+    """True when the player died, and the killer was killed by the player's side within five seconds."""
+    kast: builtins.bool
+    """True for a kill, an assist, survival, or a death that was traded. Its share of the rounds is the KAST."""
+    clutch: builtins.int
+    """How many of the other side lived when the player was the last of the own one. Absent when the player never was, and when none did."""
+    equipment_value: builtins.int
+    """The value of what the player carried when the players could move, as the game counts it."""
+    money_spent: builtins.int
+    """What the player paid in the round, as the game counts it."""
+    @property
+    def player(self) -> Global___Actor:
+        """The player."""
+
+    def __init__(
+        self,
+        *,
+        player: Global___Actor | None = ...,
+        number: builtins.int | None = ...,
+        won: builtins.bool = ...,
+        kills: builtins.int = ...,
+        headshots: builtins.int = ...,
+        assists: builtins.int = ...,
+        flash_assists: builtins.int = ...,
+        died: builtins.bool = ...,
+        damage: builtins.int = ...,
+        utility_damage: builtins.int = ...,
+        opening_kill: builtins.bool = ...,
+        opening_death: builtins.bool = ...,
+        trades: builtins.int = ...,
+        traded: builtins.bool = ...,
+        kast: builtins.bool = ...,
+        clutch: builtins.int | None = ...,
+        equipment_value: builtins.int | None = ...,
+        money_spent: builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch", "_equipment_value", b"_equipment_value", "_money_spent", b"_money_spent", "_number", b"_number", "clutch", b"clutch", "equipment_value", b"equipment_value", "money_spent", b"money_spent", "number", b"number", "player", b"player"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch", "_equipment_value", b"_equipment_value", "_money_spent", b"_money_spent", "_number", b"_number", "assists", b"assists", "clutch", b"clutch", "damage", b"damage", "died", b"died", "equipment_value", b"equipment_value", "flash_assists", b"flash_assists", "headshots", b"headshots", "kast", b"kast", "kills", b"kills", "money_spent", b"money_spent", "number", b"number", "opening_death", b"opening_death", "opening_kill", b"opening_kill", "player", b"player", "traded", b"traded", "trades", b"trades", "utility_damage", b"utility_damage", "won", b"won"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__clutch: typing_extensions.TypeAlias = typing.Literal["clutch"]
+    _WhichOneofArgType__clutch: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch"]
+    _WhichOneofReturnType__equipment_value: typing_extensions.TypeAlias = typing.Literal["equipment_value"]
+    _WhichOneofArgType__equipment_value: typing_extensions.TypeAlias = typing.Literal["_equipment_value", b"_equipment_value"]
+    _WhichOneofReturnType__money_spent: typing_extensions.TypeAlias = typing.Literal["money_spent"]
+    _WhichOneofArgType__money_spent: typing_extensions.TypeAlias = typing.Literal["_money_spent", b"_money_spent"]
+    _WhichOneofReturnType__number: typing_extensions.TypeAlias = typing.Literal["number"]
+    _WhichOneofArgType__number: typing_extensions.TypeAlias = typing.Literal["_number", b"_number"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__clutch) -> _WhichOneofReturnType__clutch | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__equipment_value) -> _WhichOneofReturnType__equipment_value | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__money_spent) -> _WhichOneofReturnType__money_spent | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__number) -> _WhichOneofReturnType__number | None: ...
+
+Global___FactPlayerRound: typing_extensions.TypeAlias = FactPlayerRound
+
+@typing.final
+class FactObjective(google.protobuf.message.Message):
+    """An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+
+    Not proven, as fact_round.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TYPE_FIELD_NUMBER: builtins.int
+    ACTOR_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    SITE_FIELD_NUMBER: builtins.int
+    DENIED_FIELD_NUMBER: builtins.int
+    type: Global___ObjectiveType.ValueType
+    """What happened."""
+    name: builtins.str
+    """Dota 2: the unit, such as "npc_dota_badguys_tower1_mid"."""
+    team: builtins.int
+    """Dota 2: the side that lost a building. Absent for others."""
+    site: builtins.int
+    """Counter-Strike 2: the site: the game's number. Absent in Dota 2."""
+    denied: builtins.bool
+    """Dota 2: true for a building whose own side destroyed it."""
+    @property
+    def actor(self) -> Global___Actor:
+        """Who did it."""
+
+    def __init__(
+        self,
+        *,
+        type: Global___ObjectiveType.ValueType = ...,
+        actor: Global___Actor | None = ...,
+        name: builtins.str | None = ...,
+        team: builtins.int | None = ...,
+        site: builtins.int | None = ...,
+        denied: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_site", b"_site", "_team", b"_team", "actor", b"actor", "name", b"name", "site", b"site", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_name", b"_name", "_site", b"_site", "_team", b"_team", "actor", b"actor", "denied", b"denied", "name", b"name", "site", b"site", "team", b"team", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__name: typing_extensions.TypeAlias = typing.Literal["name"]
+    _WhichOneofArgType__name: typing_extensions.TypeAlias = typing.Literal["_name", b"_name"]
+    _WhichOneofReturnType__site: typing_extensions.TypeAlias = typing.Literal["site"]
+    _WhichOneofArgType__site: typing_extensions.TypeAlias = typing.Literal["_site", b"_site"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__site) -> _WhichOneofReturnType__site | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___FactObjective: typing_extensions.TypeAlias = FactObjective
+
+@typing.final
+class FactPurchase(google.protobuf.message.Message):
+    """A player of Dota 2 bought something, by PURCHASE of combat_log.
+
+    Not proven, as fact_round.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BUYER_FIELD_NUMBER: builtins.int
+    ITEM_FIELD_NUMBER: builtins.int
+    STARTING_FIELD_NUMBER: builtins.int
+    item: builtins.str
+    """The item, such as "item_blink"."""
+    starting: builtins.bool
+    """True when the game's clock was not at the horn yet."""
+    @property
+    def buyer(self) -> Global___Actor:
+        """Who bought."""
+
+    def __init__(
+        self,
+        *,
+        buyer: Global___Actor | None = ...,
+        item: builtins.str = ...,
+        starting: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["buyer", b"buyer"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["buyer", b"buyer", "item", b"item", "starting", b"starting"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactPurchase: typing_extensions.TypeAlias = FactPurchase
 
 @typing.final
 class EntityLeft(google.protobuf.message.Message):

@@ -375,6 +375,38 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "factDamage";
   } | {
     /**
+     * A round of Counter-Strike 2 ended. A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactRound fact_round = 51;
+     */
+    value: FactRound;
+    case: "factRound";
+  } | {
+    /**
+     * What a player did in a round of Counter-Strike 2 that ended. A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactPlayerRound fact_player_round = 52;
+     */
+    value: FactPlayerRound;
+    case: "factPlayerRound";
+  } | {
+    /**
+     * An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactObjective fact_objective = 53;
+     */
+    value: FactObjective;
+    case: "factObjective";
+  } | {
+    /**
+     * A player bought something (Dota 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactPurchase fact_purchase = 54;
+     */
+    value: FactPurchase;
+    case: "factPurchase";
+  } | {
+    /**
      * An entity was hurt (Deadlock, Counter-Strike 2).
      *
      * @generated from field: replayd.dem.v1.Damage damage = 21;
@@ -1358,6 +1390,403 @@ export declare type FactDamage = Message$1<"replayd.dem.v1.FactDamage"> & {
  * Use `create(FactDamageSchema)` to create a new message.
  */
 export declare const FactDamageSchema: GenMessage<FactDamage>;
+
+/**
+ * What a side of a round had.
+ *
+ * @generated from message replayd.dem.v1.RoundSide
+ */
+export declare type RoundSide = Message$1<"replayd.dem.v1.RoundSide"> & {
+  /**
+   * The side: 2 or 3.
+   *
+   * @generated from field: int32 team = 1;
+   */
+  team: number;
+
+  /**
+   * Its name, such as "Terrorist".
+   *
+   * @generated from field: string team_name = 2;
+   */
+  teamName: string;
+
+  /**
+   * The number of its players.
+   *
+   * @generated from field: int32 players = 3;
+   */
+  players: number;
+
+  /**
+   * How many of them live at the end.
+   *
+   * @generated from field: int32 alive = 4;
+   */
+  alive: number;
+
+  /**
+   * The value of what they carried when they could move, as the game counts it.
+   *
+   * @generated from field: int32 equipment_value = 5;
+   */
+  equipmentValue: number;
+
+  /**
+   * What they paid in the round, as the game counts it.
+   *
+   * @generated from field: int32 money_spent = 6;
+   */
+  moneySpent: number;
+
+  /**
+   * What they still have.
+   *
+   * @generated from field: int32 money = 7;
+   */
+  money: number;
+
+  /**
+   * What they bought, by a rule, from equipment_value: below 5000 "eco", below 10000 "semi_eco", below 20000 "semi_buy", else "full_buy".
+   *
+   * @generated from field: string buy = 8;
+   */
+  buy: string;
+};
+
+/**
+ * Describes the message replayd.dem.v1.RoundSide.
+ * Use `create(RoundSideSchema)` to create a new message.
+ */
+export declare const RoundSideSchema: GenMessage<RoundSide>;
+
+/**
+ * A round of Counter-Strike 2 ended. By the counts of starts and ends that the game's rules have, or, in files without them, by round_start
+ * and round_end.
+ *
+ * Not proven: no recording of a whole round has been compared, only made ones.
+ *
+ * @generated from message replayd.dem.v1.FactRound
+ */
+export declare type FactRound = Message$1<"replayd.dem.v1.FactRound"> & {
+  /**
+   * The number of the round, from 1, as the game counts those that were played. Absent in the warm-up.
+   *
+   * @generated from field: optional int32 number = 1;
+   */
+  number?: number | undefined;
+
+  /**
+   * True in the warm-up.
+   *
+   * @generated from field: bool warmup = 2;
+   */
+  warmup: boolean;
+
+  /**
+   * The number of the overtime, from 1. Absent before.
+   *
+   * @generated from field: optional int32 overtime = 3;
+   */
+  overtime?: number | undefined;
+
+  /**
+   * The tick in which it began. Absent when that is not in the file, so that counts of the round may be too small.
+   *
+   * @generated from field: optional int32 began_tick = 4;
+   */
+  beganTick?: number | undefined;
+
+  /**
+   * The tick in which the players could move. Absent when that is not in the file.
+   *
+   * @generated from field: optional int32 freeze_end_tick = 5;
+   */
+  freezeEndTick?: number | undefined;
+
+  /**
+   * The tick in which the bomb was planted. Absent when it was not.
+   *
+   * @generated from field: optional int32 planted_tick = 6;
+   */
+  plantedTick?: number | undefined;
+
+  /**
+   * The side that won: 2 or 3. Absent for none.
+   *
+   * @generated from field: optional int32 winner = 7;
+   */
+  winner?: number | undefined;
+
+  /**
+   * Its name.
+   *
+   * @generated from field: optional string winner_name = 8;
+   */
+  winnerName?: string | undefined;
+
+  /**
+   * Why the round ended: the game's number.
+   *
+   * @generated from field: int32 reason = 9;
+   */
+  reason: number;
+
+  /**
+   * Its name, such as "BombDefused".
+   *
+   * @generated from field: optional string reason_name = 10;
+   */
+  reasonName?: string | undefined;
+
+  /**
+   * The sides.
+   *
+   * @generated from field: repeated replayd.dem.v1.RoundSide sides = 11;
+   */
+  sides: RoundSide[];
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactRound.
+ * Use `create(FactRoundSchema)` to create a new message.
+ */
+export declare const FactRoundSchema: GenMessage<FactRound>;
+
+/**
+ * What a player of a side did in a round of Counter-Strike 2 up to its end, behind the fact_round. Kills and damage of one's own side do not
+ * count.
+ *
+ * Not proven, as fact_round.
+ *
+ * @generated from message replayd.dem.v1.FactPlayerRound
+ */
+export declare type FactPlayerRound = Message$1<"replayd.dem.v1.FactPlayerRound"> & {
+  /**
+   * The player.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 1;
+   */
+  player?: Actor | undefined;
+
+  /**
+   * The number of the round, as in fact_round.
+   *
+   * @generated from field: optional int32 number = 2;
+   */
+  number?: number | undefined;
+
+  /**
+   * True when the player's side won.
+   *
+   * @generated from field: bool won = 3;
+   */
+  won: boolean;
+
+  /**
+   * Kills.
+   *
+   * @generated from field: int32 kills = 4;
+   */
+  kills: number;
+
+  /**
+   * Kills by a hit of the head.
+   *
+   * @generated from field: int32 headshots = 5;
+   */
+  headshots: number;
+
+  /**
+   * Assists, without those by a flashbang.
+   *
+   * @generated from field: int32 assists = 6;
+   */
+  assists: number;
+
+  /**
+   * Assists by a flashbang.
+   *
+   * @generated from field: int32 flash_assists = 7;
+   */
+  flashAssists: number;
+
+  /**
+   * True when the player died.
+   *
+   * @generated from field: bool died = 8;
+   */
+  died: boolean;
+
+  /**
+   * The health that the player took from the other side, no more than was there. Its mean over the rounds is the ADR.
+   *
+   * @generated from field: int32 damage = 9;
+   */
+  damage: number;
+
+  /**
+   * The part of it by grenades and fire.
+   *
+   * @generated from field: int32 utility_damage = 10;
+   */
+  utilityDamage: number;
+
+  /**
+   * True for the first kill of the round.
+   *
+   * @generated from field: bool opening_kill = 11;
+   */
+  openingKill: boolean;
+
+  /**
+   * True for the first death of the round by the other side.
+   *
+   * @generated from field: bool opening_death = 12;
+   */
+  openingDeath: boolean;
+
+  /**
+   * Kills of players who had killed one of the player's side within the five seconds before.
+   *
+   * @generated from field: int32 trades = 13;
+   */
+  trades: number;
+
+  /**
+   * True when the player died, and the killer was killed by the player's side within five seconds.
+   *
+   * @generated from field: bool traded = 14;
+   */
+  traded: boolean;
+
+  /**
+   * True for a kill, an assist, survival, or a death that was traded. Its share of the rounds is the KAST.
+   *
+   * @generated from field: bool kast = 15;
+   */
+  kast: boolean;
+
+  /**
+   * How many of the other side lived when the player was the last of the own one. Absent when the player never was, and when none did.
+   *
+   * @generated from field: optional int32 clutch = 16;
+   */
+  clutch?: number | undefined;
+
+  /**
+   * The value of what the player carried when the players could move, as the game counts it.
+   *
+   * @generated from field: optional int32 equipment_value = 17;
+   */
+  equipmentValue?: number | undefined;
+
+  /**
+   * What the player paid in the round, as the game counts it.
+   *
+   * @generated from field: optional int32 money_spent = 18;
+   */
+  moneySpent?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactPlayerRound.
+ * Use `create(FactPlayerRoundSchema)` to create a new message.
+ */
+export declare const FactPlayerRoundSchema: GenMessage<FactPlayerRound>;
+
+/**
+ * An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+ *
+ * Not proven, as fact_round.
+ *
+ * @generated from message replayd.dem.v1.FactObjective
+ */
+export declare type FactObjective = Message$1<"replayd.dem.v1.FactObjective"> & {
+  /**
+   * What happened.
+   *
+   * @generated from field: replayd.dem.v1.ObjectiveType type = 1;
+   */
+  type: ObjectiveType;
+
+  /**
+   * Who did it.
+   *
+   * @generated from field: replayd.dem.v1.Actor actor = 2;
+   */
+  actor?: Actor | undefined;
+
+  /**
+   * Dota 2: the unit, such as "npc_dota_badguys_tower1_mid".
+   *
+   * @generated from field: optional string name = 3;
+   */
+  name?: string | undefined;
+
+  /**
+   * Dota 2: the side that lost a building. Absent for others.
+   *
+   * @generated from field: optional int32 team = 4;
+   */
+  team?: number | undefined;
+
+  /**
+   * Counter-Strike 2: the site: the game's number. Absent in Dota 2.
+   *
+   * @generated from field: optional int32 site = 5;
+   */
+  site?: number | undefined;
+
+  /**
+   * Dota 2: true for a building whose own side destroyed it.
+   *
+   * @generated from field: bool denied = 6;
+   */
+  denied: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactObjective.
+ * Use `create(FactObjectiveSchema)` to create a new message.
+ */
+export declare const FactObjectiveSchema: GenMessage<FactObjective>;
+
+/**
+ * A player of Dota 2 bought something, by PURCHASE of combat_log.
+ *
+ * Not proven, as fact_round.
+ *
+ * @generated from message replayd.dem.v1.FactPurchase
+ */
+export declare type FactPurchase = Message$1<"replayd.dem.v1.FactPurchase"> & {
+  /**
+   * Who bought.
+   *
+   * @generated from field: replayd.dem.v1.Actor buyer = 1;
+   */
+  buyer?: Actor | undefined;
+
+  /**
+   * The item, such as "item_blink".
+   *
+   * @generated from field: string item = 2;
+   */
+  item: string;
+
+  /**
+   * True when the game's clock was not at the horn yet.
+   *
+   * @generated from field: bool starting = 3;
+   */
+  starting: boolean;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactPurchase.
+ * Use `create(FactPurchaseSchema)` to create a new message.
+ */
+export declare const FactPurchaseSchema: GenMessage<FactPurchase>;
 
 /**
  * An entity left the recorder's view.
@@ -5848,6 +6277,67 @@ export declare type PlayerInfo = Message$1<"replayd.dem.v1.PlayerInfo"> & {
  * Use `create(PlayerInfoSchema)` to create a new message.
  */
 export declare const PlayerInfoSchema: GenMessage<PlayerInfo>;
+
+/**
+ * What happened to an objective.
+ *
+ * @generated from enum replayd.dem.v1.ObjectiveType
+ */
+export enum ObjectiveType {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The bomb was planted.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_BOMB_PLANTED = 1;
+   */
+  BOMB_PLANTED = 1,
+
+  /**
+   * The bomb was defused.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_BOMB_DEFUSED = 2;
+   */
+  BOMB_DEFUSED = 2,
+
+  /**
+   * The bomb exploded.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_BOMB_EXPLODED = 3;
+   */
+  BOMB_EXPLODED = 3,
+
+  /**
+   * A building was destroyed.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_BUILDING = 4;
+   */
+  BUILDING = 4,
+
+  /**
+   * Roshan was killed.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_ROSHAN = 5;
+   */
+  ROSHAN = 5,
+
+  /**
+   * A Tormentor was killed.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_TORMENTOR = 6;
+   */
+  TORMENTOR = 6,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.ObjectiveType.
+ */
+export declare const ObjectiveTypeSchema: GenEnum<ObjectiveType>;
 
 /**
  * A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their

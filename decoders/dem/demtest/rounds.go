@@ -1,0 +1,186 @@
+package demtest
+
+import "math/rand/v2"
+
+// PlayedRound is what happened in a round of a demo of Rounds.
+type PlayedRound struct {
+	Number                           int32
+	Began, FreezeEnd, Planted, Ended int32 // ticks; Planted is -1 if the bomb was not
+	Winner, Reason                   int32
+	Sides                            [RoundPlayers]int32
+	Equipment, Spent                 [RoundPlayers]int32
+	Hits                             []PlayedHit
+}
+
+// PlayedHit is a hit of a round. Attacker and Assister are -1 for nobody.
+type PlayedHit struct {
+	Tick                       int32
+	Attacker, Victim, Assister int32
+	Dealt, Left                int32 // of the victim's health
+	Weapon                     string
+	Headshot, Flash            bool
+}
+
+// RoundPlayers is the number of players of Rounds.
+const RoundPlayers = 10
+
+// Rounds returns a demo of Counter-Strike 2 of some rounds, in which ten players hit one another at random, and what happened in it. The
+// sides change after half of the rounds. With events, the game tells rounds by game events, as in old demos, and otherwise by counts.
+func Rounds(seed uint64, rounds int, events bool) ([]byte, []PlayedRound) {
+	g := &roundGame{random: rand.New(rand.NewPCG(seed, 45)), events: events}
+	g.begin()
+	var played []PlayedRound
+	for i := range rounds {
+		played = append(played, g.round(int32(i), i >= rounds/2))
+	}
+	g.tick += 64
+	g.packet(g.entities())
+	g.d.Record(CmdStop, g.tick, nil)
+	return g.d.Bytes(), played
+}
+
+// roundGame makes the demo of Rounds.
+type roundGame struct {
+	gameOf
+	random *rand.Rand
+	events bool
+	tick   int32
+	begun  bool
+}
+
+const roundRules, firstController, firstPawn = 60, 1, 20
+
+var (
+	roundHurt  = gameEvent{1, "player_hurt", []string{"userid", "attacker", "health", "armor", "weapon", "dmg_health", "dmg_armor", "hitgroup"}}
+	roundDeath = gameEvent{2, "player_death", []string{"userid", "attacker", "assister", "assistedflash", "weapon", "headshot"}}
+	roundStart = gameEvent{3, "round_start", nil}
+	roundEnd   = gameEvent{4, "round_end", []string{"winner", "reason"}}
+	freezeEnd  = gameEvent{5, "round_freeze_end", nil}
+	planted    = gameEvent{6, "bomb_planted", []string{"userid", "site"}}
+	spawned    = gameEvent{7, "player_spawn", []string{"userid"}}
+)
+
+// packet writes a packet of the present tick.
+func (g *roundGame) packet(e *Entities, messages ...Message) {
+	g.d.Packet(g.tick, append([]Message{{4, Proto(nil).Varint(1, int64(g.tick))}, e.Message(g.begun)}, messages...)...)
+	g.begun = true
+}
+
+// counts returns the values of the game's rules.
+func (g *roundGame) counts(v ...int64) []Value {
+	values := []Value{g.bool([]int{0}, true)}
+	for i, n := range v {
+		if !g.events || i >= 2 {
+			values = append(values, g.int([]int{0, i}, n))
+		}
+	}
+	return values
+}
+
+func (g *roundGame) begin() {
+	fields := numbers("m_nRoundStartCount", "m_nRoundEndCount", "m_totalRoundsPlayed", "m_iRoundEndWinnerTeam", "m_eRoundEndReason", "m_nOvertimePlaying")
+	g.start(Proto(nil).Text(1, "PBDEMS2\x00").Text(14, "csgo").Varint(13, 10000), 1.0/64,
+		[]string{"CCSPlayerController", "CCSPlayerPawn", "CCSGameRulesProxy"}, []Serializer{
+			{Name: "CBodyComponent", Fields: bodyFields},
+			{Name: "Money", Fields: numbers("m_iAccount", "m_iCashSpentThisRound")},
+			{Name: "Rules", Fields: fields},
+			{Name: "CCSGameRulesProxy", Fields: []Field{{Name: "m_pGameRules", Type: "Rules*", Serializer: "Rules"}}},
+			{Name: "CCSPlayerController", Fields: append(whoFields[:5:5], Field{Name: "m_pInGameMoneyServices", Type: "Money*", Serializer: "Money"})},
+			{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField}, numbers("m_unFreezetimeEndEquipmentValue")...)},
+		})
+	e := g.entities()
+	for i := range RoundPlayers {
+		side := uint64(2 + i/(RoundPlayers/2))
+		e.Create(firstController+i, 0, 1, all(g.who(string(rune('A'+i)), steam+uint64(i), side, handle(firstPawn+i)), []Value{g.bool([]int{5}, true)},
+			g.ints([]int{5}, 0, 800, 0))...)
+	}
+	for i := range RoundPlayers {
+		e.Create(firstPawn+i, 1, 1, all(g.body(512, float64(100*i), 64, 8), g.ints(nil, 1, 0))...)
+	}
+	e.Create(roundRules, 2, 1, g.counts(7, 3, 0, 0, 0, 0)...)
+	list := Proto(nil)
+	for _, kind := range []gameEvent{roundHurt, roundDeath, roundStart, roundEnd, freezeEnd, planted, spawned} {
+		list = list.Bytes(1, kind.described())
+	}
+	g.packet(e, Message{205, list})
+}
+
+// told returns a game event that tells a round, where game events do.
+func (g *roundGame) told(m Message) []Message {
+	if g.events {
+		return []Message{m}
+	}
+	return nil
+}
+
+// round plays a round.
+func (g *roundGame) round(i int32, changed bool) PlayedRound {
+	r := PlayedRound{Number: i + 1, Planted: -1}
+	g.tick += 1 + g.random.Int32N(64)
+	r.Began = g.tick
+	e := g.entities()
+	for p := range r.Sides {
+		r.Sides[p] = int32(2 + p/(RoundPlayers/2))
+		if changed {
+			r.Sides[p] = 5 - r.Sides[p]
+		}
+		r.Spent[p] = 50 * g.random.Int32N(100)
+		e.Update(firstController+p, g.uint([]int{2}, uint64(r.Sides[p])), g.int([]int{5, 1}, int64(r.Spent[p])))
+	}
+	e.Update(roundRules, g.counts(int64(8+i), int64(3+i), int64(i))...)
+	messages := g.told(roundStart.happened())
+	for p := range RoundPlayers {
+		messages = append(messages, spawned.happened(playerKey(int64(p))))
+	}
+	g.packet(e, messages...)
+
+	g.tick += 1 + g.random.Int32N(640)
+	r.FreezeEnd = g.tick
+	e = g.entities()
+	for p := range r.Sides {
+		r.Equipment[p] = 50 * g.random.Int32N(120)
+		e.Update(firstPawn+p, g.int([]int{1}, int64(r.Equipment[p])))
+	}
+	g.packet(e, freezeEnd.happened())
+	health := [RoundPlayers]int32{}
+	for p := range health {
+		health[p] = 100
+	}
+	for range g.random.IntN(40) {
+		g.tick += 1 + g.random.Int32N(200)
+		g.packet(g.entities(), g.hit(&r, &health)...)
+	}
+	g.tick += 1 + g.random.Int32N(200)
+	r.Ended, r.Winner, r.Reason = g.tick, 2+g.random.Int32N(2), 7+g.random.Int32N(3)
+	e = g.entities()
+	e.Update(roundRules, g.counts(int64(8+i), int64(4+i), int64(i), int64(r.Winner), int64(r.Reason))...)
+	g.packet(e, g.told(roundEnd.happened(intKey(int64(r.Winner)), intKey(int64(r.Reason))))...)
+	return r
+}
+
+// hit lets somebody be hit, or the bomb be planted.
+func (g *roundGame) hit(r *PlayedRound, health *[RoundPlayers]int32) []Message {
+	if r.Planted < 0 && g.random.IntN(10) == 0 {
+		r.Planted = g.tick
+		return []Message{planted.happened(playerKey(0), intKey(301))}
+	}
+	h := PlayedHit{
+		Tick: g.tick, Attacker: g.random.Int32N(RoundPlayers+1) - 1, Victim: g.random.Int32N(RoundPlayers), Assister: -1, Dealt: 1 + g.random.Int32N(120),
+		Weapon: []string{"ak47", "hegrenade"}[g.random.IntN(2)], Headshot: g.random.IntN(3) == 0,
+	}
+	if health[h.Victim] == 0 || h.Attacker >= 0 && health[h.Attacker] == 0 {
+		return nil
+	}
+	h.Left = max(0, health[h.Victim]-h.Dealt)
+	health[h.Victim] = h.Left
+	slot := func(p int32) Proto { return playerKey(int64(uint16(p))) }
+	messages := []Message{roundHurt.happened(slot(h.Victim), slot(h.Attacker), intKey(int64(h.Left)), intKey(0), textKey(h.Weapon), intKey(int64(h.Dealt)))}
+	if h.Left == 0 {
+		if g.random.IntN(3) == 0 {
+			h.Assister, h.Flash = g.random.Int32N(RoundPlayers), g.random.IntN(2) == 0
+		}
+		messages = append(messages, roundDeath.happened(slot(h.Victim), slot(h.Attacker), slot(h.Assister), boolKey(h.Flash), textKey(h.Weapon), boolKey(h.Headshot)))
+	}
+	r.Hits = append(r.Hits, h)
+	return messages
+}
