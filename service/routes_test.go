@@ -62,6 +62,7 @@ func TestEveryRoute(t *testing.T) {
 
 		"plain/plain.go: path == documentPath":                           {}, // it describes the API, and holds nothing of replays
 		"plain/plain.go: path == decodePath":                             {"POST /v1/decode"},
+		"plain/plain.go: path == broadcastsPath":                         {"POST /v1/broadcasts"},
 		"plain/plain.go: path == statePath":                              {"GET /v1/state"},
 		"plain/plain.go: path == replaysPath":                            {"GET /v1/replays", "POST /v1/replays"},
 		"plain/plain.go: path == allPath":                                {"GET /v1/events"},

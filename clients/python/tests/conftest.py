@@ -33,7 +33,10 @@ class Daemon:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error", *self.flags],
+            [
+                *(self.binary, "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error"),
+                *("--index", self.root.parent / "index", *self.flags),
+            ],
             stdout=subprocess.DEVNULL,
         )
         for _ in range(200):

@@ -122,6 +122,52 @@ def test_an_upload_gives_the_same_events(daemon: Daemon) -> None:
     assert asyncio.run(upload()) == served
 
 
+def test_a_subscription_has_each_event_once(daemon: Daemon) -> None:
+    formats = [replay_pb2.FORMAT_TEEHISTORIAN, replay_pb2.FORMAT_DATAFILE, replay_pb2.FORMAT_DEM]
+    with replayd.connect(daemon.address) as client:
+        names = {replay.identity: replay.name for replay in client.replays(formats=formats)}
+        want = {  # which events name their class depends on where batches begin
+            identity: [event.to_json() for event in client.events(name, max_batch_events=300)] for identity, name in names.items()
+        }
+        got: dict[str, list[str]] = {identity: [] for identity in want}
+        token, responses = b"", 0
+        for part in client.subscribe(formats=formats, max_batch_events=300, retry=replayd.Retry(initial=0.01)):
+            if part.replay:
+                got[part.replay.identity] += [event.to_json() for event in part]
+            token, responses = part.token, responses + 1
+            if responses in (9, 40):
+                daemon.kill()
+                daemon.start()
+            if sum(map(len, got.values())) >= sum(map(len, want.values())):
+                break
+        assert got == want
+        again = next(client.subscribe(formats=formats, token=token))
+        assert again.heartbeat is not None and not list(again) and again.replay is None
+        with pytest.raises(replayd.ReplaydError, match="TOKEN_MISMATCH"):
+            next(client.subscribe(token=token))
+        with pytest.raises(TypeError, match="tick"):
+            next(client.subscribe(tick=1))  # type: ignore[call-arg]
+
+
+def test_a_subscription_has_tables(daemon: Daemon) -> None:
+    async def rows() -> dict[str, int]:
+        counts: dict[str, int] = {}
+        async with replayd.connect_async(daemon.address) as client:
+            async for part in client.subscribe("r/teehistorian/finished", kinds=["join", "tick"], tables=True, max_batch_events=50):
+                if part.replay and part.batch:
+                    assert set(part.batch.tables) <= {"join", "tick"}
+                    name = part.replay.name
+                    counts[name] = counts.get(name, 0) + sum(table.arrow().num_rows for table in part.batch.tables.values())
+                if part.response and part.response.HasField("end"):
+                    return counts
+        return counts
+
+    counts = asyncio.run(rows())
+    with replayd.connect(daemon.address) as client:
+        assert counts == {name: len(list(client.events(name, kinds=["join", "tick"]))) for name in counts}
+    assert counts
+
+
 class FailingFile(io.BytesIO):
     """A file whose second read fails."""
 

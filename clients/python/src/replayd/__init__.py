@@ -20,8 +20,9 @@ from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
 from ._event import Batch, Event, Format
 from ._local import LocalAsyncClient, LocalClient, open, open_async
-from ._request import StreamOptions
+from ._request import StreamOptions, SubscribeOptions
 from ._session import Retry
+from ._subscription import Subscribed
 from ._tables import Table
 from ._version import __version__
 from .aio import AsyncClient
@@ -41,6 +42,8 @@ __all__ = [
     "SequenceError",
     "Stream",
     "StreamOptions",
+    "SubscribeOptions",
+    "Subscribed",
     "Table",
     "__version__",
     "connect",

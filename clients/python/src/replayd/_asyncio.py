@@ -69,7 +69,7 @@ class AsyncWatch:
         self._silence = silence
         self._limit: float | None = None
 
-    async def read(self) -> stream_pb2.StreamEventsResponse | None:
+    async def read(self) -> Any:
         """Returns the next response, or None at the end of the call."""
         try:
             response: Any = await asyncio.wait_for(self._call.read(), self._limit)

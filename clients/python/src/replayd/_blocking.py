@@ -72,11 +72,11 @@ class Watch:
         self._stopped = threading.Event()
         self._expired = False
 
-    def read(self) -> stream_pb2.StreamEventsResponse | None:
+    def read(self) -> Any:
         """Returns the next response, or None at the end of the call."""
         self._reading_since = time.monotonic()
         try:
-            response: stream_pb2.StreamEventsResponse | None = next(self._call, None)
+            response = next(self._call, None)
         except grpc.RpcError:
             if self._expired:
                 raise SilentError(self._silence) from None

@@ -8,12 +8,11 @@ from typing import Any, TypedDict
 
 from ._session import Retry
 from .events import AnyKind
-from .v1 import filter_pb2, replay_pb2, stream_pb2
+from .v1 import filter_pb2, replay_pb2, stream_pb2, subscribe_pb2
 
 
-class TableOptions(TypedDict, total=False):
-    """The options of the calls that return a table, which name its columns themselves; and of streams. All are optional. See
-    proto/replayd/v1/stream.proto for details."""
+class CommonOptions(TypedDict, total=False):
+    """The options of all calls that stream events."""
 
     kinds: Sequence[AnyKind]
     """Only events of these kinds. For names that are unknown to type checkers, use an `include` filter."""
@@ -37,23 +36,8 @@ class TableOptions(TypedDict, total=False):
     """Only events that match at least one of these filters. Cannot be combined with `kinds` to `every`, which form one filter."""
     exclude: Sequence[filter_pb2.EventFilter]
     """No events that match one of these filters."""
-    cursor: bytes
-    """Resume exactly after the batch or other response that has this cursor."""
-    tick: int
-    """Start at the first event of this tick or later."""
-    last: int
-    """Start with the last N events, 1 to 1000000."""
-    now: bool
-    """Start at the current end."""
     with_state: bool
     """Begin with events that describe the state at the start position; see Event.state."""
-    follow: bool
-    """Wait for the file to grow, until the replay ends. `replay` may then be a directory, which means the newest replay directly
-    inside it."""
-    follow_successors: bool
-    """With follow: when the replay ends, continue with the next one of the same game server."""
-    successor_rule: stream_pb2.SuccessorRule.ValueType
-    """How the next replay is determined. Default: by proof."""
     resolve_players: bool
     """Add the players to the events of a teehistorian file, in Event.event.player."""
     max_batch_events: int
@@ -76,12 +60,48 @@ class TableOptions(TypedDict, total=False):
     """How an interrupted stream is resumed. None disables resuming."""
 
 
+class TableOptions(CommonOptions, total=False):
+    """The options of the calls that return a table, which name its columns themselves; and of streams. All are optional. See
+    proto/replayd/v1/stream.proto for details."""
+
+    cursor: bytes
+    """Resume exactly after the batch or other response that has this cursor."""
+    tick: int
+    """Start at the first event of this tick or later."""
+    last: int
+    """Start with the last N events, 1 to 1000000."""
+    now: bool
+    """Start at the current end."""
+    follow: bool
+    """Wait for the file to grow, until the replay ends. `replay` may then be a directory, which means the newest replay directly
+    inside it."""
+    follow_successors: bool
+    """With follow: when the replay ends, continue with the next one of the same game server."""
+    successor_rule: stream_pb2.SuccessorRule.ValueType
+    """How the next replay is determined. Default: by proof."""
+
+
 class StreamOptions(TableOptions, total=False):
     """The options of a stream. All are optional."""
 
     columns: Sequence[str]
     """Only with tables: only these columns, by the names in docs/events; a dot leads into a struct. Default: all. Every kind that
     the stream lets through must have them."""
+
+
+class SubscribeOptions(CommonOptions, total=False):
+    """The options of a subscription. All are optional. See proto/replayd/v1/subscribe.proto for details."""
+
+    columns: Sequence[str]
+    """Only with tables: only these columns; see StreamOptions."""
+    token: bytes
+    """Resume exactly after the response that has this token. The conditions below and the directory must be the same."""
+    formats: Sequence[replay_pb2.Format.ValueType]
+    """Only replays of these formats."""
+    filter: replay_pb2.ReplayFilter
+    """Only replays that match this filter."""
+    parallel: int
+    """How many replays are streamed at once in each root, besides the live ones. Default 2."""
 
 
 class ListOptions(TypedDict, total=False):
@@ -164,6 +184,24 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
     if (heartbeat := options.get("heartbeat")) is not None:
         request.heartbeat_interval.FromTimedelta(timedelta(seconds=heartbeat))
     return request, options.get("retry", Retry())
+
+
+def subscribe_request(
+    directory: str, options: SubscribeOptions
+) -> tuple[subscribe_pb2.SubscribeEventsRequest, Retry | None]:
+    """The request that the options describe."""
+    _check_names(options, SubscribeOptions.__optional_keys__)
+    own: Any = {name: value for name, value in options.items() if name in StreamOptions.__optional_keys__}
+    streamed, retry = build("", own)
+    request = subscribe_pb2.SubscribeEventsRequest(
+        directory=directory,
+        formats=options.get("formats"),
+        filter=options.get("filter"),
+        token=options.get("token", b""),
+        options=streamed,
+        parallel=options.get("parallel", 0),
+    )
+    return request, retry
 
 
 def table_options(kind: str, columns: Sequence[str] | None, options: TableOptions) -> StreamOptions:

@@ -41,6 +41,64 @@ class Retry:
     """How long to try without success, in seconds. After that, the last error is raised."""
 
 
+def silence_of(request: stream_pb2.StreamEventsRequest) -> float:
+    """For how many seconds a connection may be silent."""
+    heartbeat: float = request.heartbeat_interval.ToTimedelta().total_seconds() or DEFAULT_HEARTBEAT
+    return SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
+
+
+def compress(request: stream_pb2.StreamEventsRequest, default: stream_pb2.ArrowCompression.ValueType) -> None:
+    """Sets how tables are compressed, unless the caller did."""
+    if request.encoding == stream_pb2.ENCODING_ARROW and not request.arrow_compression:
+        request.arrow_compression = default
+
+
+def add_schemas(tables: Iterable[stream_pb2.Table], schemas: dict[str, bytes]) -> None:
+    """Adds the schema to each table. The daemon sends it only with the first of a kind."""
+    for table in tables:
+        if table.schema:
+            schemas[table.kind] = table.schema
+        else:
+            table.schema = schemas[table.kind]
+
+
+class Attempts:
+    """The calls of one stream, of which each may fail."""
+
+    def __init__(self, retry: Retry | None) -> None:
+        self.retry = retry
+        self._failures = 0
+        self._failing_since: float | None = None
+        self._called = 0.0
+
+    def called(self) -> None:
+        """Records the time when a call begins."""
+        self._called = time.monotonic()
+
+    def succeeded(self) -> None:
+        """Records that the stream goes on."""
+        self._failures, self._failing_since = 0, None
+
+    def delay(self, error: ReplaydError | None, begun: bool, what: str) -> float:
+        """Returns how many seconds to wait before the next attempt, or raises the error if there must be none. None means that
+        the stream stopped without an end."""
+        error = error or ReplaydError(grpc.StatusCode.UNAVAILABLE, "the stream stopped without an end")
+        if self.retry is None or not begun or not _transient(error):
+            raise error
+        now = time.monotonic()
+        if now - self._called > _LASTING:
+            self.succeeded()
+        self._failing_since = self._failing_since or now
+        if now - self._failing_since > self.retry.give_up_after:
+            raise error
+        longest: float = min(self.retry.initial * 2 ** min(self._failures, 30), self.retry.maximum)
+        self._failures += 1
+        asked = min(error.retry_after or 0.0, self.retry.maximum)
+        wait: float = max(longest * random.uniform(0.5, 1), asked)
+        log.warning("stream of %s was interrupted, next attempt in %.1f s: %s", what, wait, error)
+        return wait
+
+
 class Session:
     """One stream over any number of connections."""
 
@@ -60,20 +118,16 @@ class Session:
         self._expected = 0
         self._schemas: dict[str, bytes] = {}
         self._state_due = True  # the state at the current position was not yielded completely yet
-        self._failures = 0
-        self._failing_since: float | None = None
-        self._called = 0.0
-        heartbeat = request.heartbeat_interval.ToTimedelta().total_seconds() or DEFAULT_HEARTBEAT
-        self.silence = SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
+        self._attempts = Attempts(retry)
+        self.silence = silence_of(request)
 
     def compress(self, default: stream_pb2.ArrowCompression.ValueType) -> None:
         """Sets how tables are compressed, unless the caller did."""
-        if self.request.encoding == stream_pb2.ENCODING_ARROW and not self.request.arrow_compression:
-            self.request.arrow_compression = default
+        compress(self.request, default)
 
     def called(self) -> None:
         """Records the time when a call begins."""
-        self._called = time.monotonic()
+        self._attempts.called()
 
     def observe(self, response: stream_pb2.StreamEventsResponse) -> bool:
         """Updates the stream with a response. Returns False if the response concerns only the connection and must not be
@@ -84,10 +138,10 @@ class Session:
         if what == "end" and response.end.reason == stream_pb2.END_REASON_SERVER_DRAINING and self.retry:
             self._resume_at(response.cursor)
             return False
-        self._failures, self._failing_since = 0, None
+        self._attempts.succeeded()
         yielded = True
         if what == "state" or what == "batch":
-            self._add_schemas(getattr(response, what).tables)
+            add_schemas(getattr(response, what).tables, self._schemas)
         if what == "state":
             # A resumed stream with with_state begins with the state again, which the caller already has.
             yielded = self._state_due
@@ -114,14 +168,6 @@ class Session:
         if cursor:
             self.request.start.cursor = cursor
 
-    def _add_schemas(self, tables: Iterable[stream_pb2.Table]) -> None:
-        """Adds the schema to each table. The daemon sends it only with the first of a kind."""
-        for table in tables:
-            if table.schema:
-                self._schemas[table.kind] = table.schema
-            else:
-                table.schema = self._schemas[table.kind]
-
     def _started(self, start: stream_pb2.StreamStart) -> bool:
         again = self.start is not None
         if self.format and start.replay.format != replay_pb2.Format.Value(f"FORMAT_{self.format.name.upper()}"):
@@ -143,22 +189,8 @@ class Session:
     def delay(self, error: ReplaydError | None) -> float:
         """Returns how many seconds to wait before the next attempt, or raises the error if there must be none. None means that
         the stream stopped without an end."""
-        error = error or ReplaydError(grpc.StatusCode.UNAVAILABLE, "the stream stopped without an end")
         begun = self.start is not None or self.request.follow
-        if self.retry is None or not begun or not _transient(error):
-            raise error
-        now = time.monotonic()
-        if now - self._called > _LASTING:
-            self._failures, self._failing_since = 0, None
-        self._failing_since = self._failing_since or now
-        if now - self._failing_since > self.retry.give_up_after:
-            raise error
-        longest: float = min(self.retry.initial * 2 ** min(self._failures, 30), self.retry.maximum)
-        self._failures += 1
-        asked = min(error.retry_after or 0.0, self.retry.maximum)
-        wait: float = max(longest * random.uniform(0.5, 1), asked)
-        log.warning("stream of %s was interrupted, next attempt in %.1f s: %s", self.request.replay, wait, error)
-        return wait
+        return self._attempts.delay(error, begun, self.request.replay)
 
 
 def _transient(error: ReplaydError) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
+from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, subscribe_pb2, watch_pb2
 
 
 class Stubs:
@@ -22,6 +22,9 @@ class Stubs:
 
         self.stream_events = method(
             "unary_stream", "StreamEvents", stream_pb2.StreamEventsRequest, stream_pb2.StreamEventsResponse
+        )
+        self.subscribe_events = method(
+            "unary_stream", "SubscribeEvents", subscribe_pb2.SubscribeEventsRequest, subscribe_pb2.SubscribeEventsResponse
         )
         self.decode_replay = method(
             "stream_stream", "DecodeReplay", stream_pb2.DecodeReplayRequest, stream_pb2.StreamEventsResponse

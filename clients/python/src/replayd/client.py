@@ -16,10 +16,20 @@ from ._blocking import Stream, Watch
 from ._collect import Progress
 from ._error import ReplaydError, SilentError, from_grpc
 from ._event import Format
-from ._request import ListOptions, StreamOptions, TableOptions, build, list_request, table_options
+from ._request import (
+    ListOptions,
+    StreamOptions,
+    SubscribeOptions,
+    TableOptions,
+    build,
+    list_request,
+    subscribe_request,
+    table_options,
+)
 from ._session import Session
 from ._stream import batches_of, events_of, responses_of
 from ._stubs import Stubs
+from ._subscription import Subscribed, Subscription
 from ._tables import Collector, participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
@@ -241,6 +251,30 @@ class Client:
                 watch.end()
             if session.end is None:
                 time.sleep(session.delay(failure))
+
+    def subscribe(
+        self, directory: str = "", **options: Unpack[SubscribeOptions]
+    ) -> Iterator[Subscribed]:
+        """Streams the events of all replays below a directory, or of all roots: of those that are over, live ones, and those to come.
+
+        It goes on for ever, and yields each response. When the daemon restarts or the connection breaks, it continues after the last
+        one; `retry` says how. With `token`, a later call continues where another one was."""
+        subscription = Subscription(*subscribe_request(directory, options), self._compression)
+        while True:
+            subscription.called()
+            call = self._stubs.subscribe_events(subscription.request, metadata=self._metadata)
+            watch = Watch(call, subscription.silence)
+            failure: ReplaydError | None = None
+            try:
+                while (response := watch.read()) is not None:
+                    yield subscription.take(response)
+            except grpc.RpcError as error:
+                failure = self._failed(error)
+            except SilentError as error:
+                failure = error
+            finally:
+                watch.end()
+            time.sleep(subscription.delay(failure))
 
     def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
