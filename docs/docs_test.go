@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,8 @@ func exists(elem ...string) bool {
 }
 
 var (
+	onGitHub = regexp.MustCompile(`^https://github\.com/replayd/replayd/(?:tree|blob)/main/(.+)$`)
+
 	link   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	code   = regexp.MustCompile("`([^`\n]+)`")
 	fenced = regexp.MustCompile("(?s)```.*?\n```")
@@ -52,18 +55,26 @@ var (
 	target   = regexp.MustCompile("`(?:[A-Z]+=\\S+ )*make ([a-z][a-z0-9-]*)")
 )
 
-// TestLinks follows each link to a file of the repository, and to a heading in it.
+// published are pages that registries show, where a relative link leads nowhere.
+var published = []string{"clients/python/README.md", "clients/typescript/README.md"}
+
+// TestLinks follows each link to a file of the repository, also by its address on GitHub, and to a heading in it.
 func TestLinks(t *testing.T) {
 	all := pages(t)
 	for name, text := range all {
 		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 			to, anchor, _ := strings.Cut(m[1], "#")
-			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
-				continue
-			}
 			path := filepath.Join(filepath.Dir(name), to)
-			if to == "" {
+			own := onGitHub.FindStringSubmatch(to)
+			switch {
+			case own != nil:
+				path = filepath.FromSlash(own[1])
+			case strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:"):
+				continue
+			case to == "":
 				path = name
+			case slices.Contains(published, filepath.ToSlash(name)):
+				t.Errorf("%s links to %s, which a registry does not have", name, m[1])
 			}
 			if !exists(root, path) {
 				t.Errorf("%s links to %s, which is not there", name, m[1])
