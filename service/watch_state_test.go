@@ -23,6 +23,7 @@ import (
 	replayd "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/latest"
 )
 
 // scoreboard is a client of WatchState that folds what it receives.
@@ -145,6 +146,7 @@ func TestWatchState(t *testing.T) {
 	d := start(t, dir)
 	requests := []*replaydv1.WatchStateRequest{{ResolvePlayers: true}, {ResolvePlayers: true, Whole: true}}
 	watchers := []*scoreboard{scoreboardOf(ctx, t, d, requests[0]), scoreboardOf(ctx, t, d, requests[1])}
+	stalled := scoreboardOf(ctx, t, d, requests[0]) // does not read before the games are over
 	compared, ended := map[string]int{}, map[string]replaydv1.EndReason{}
 	check := func(of *replaydv1.WatchedReplay) {
 		at := of.GetDescription().GetName()
@@ -164,8 +166,13 @@ func TestWatchState(t *testing.T) {
 		return len(ended) == len(games) && !slices.Contains(slices.Collect(maps.Values(ended)), 0)
 	}
 	for step := 0; !over(); step++ {
-		if len(games["demo.dem"]) == 0 && step > 20 {
-			_ = os.Remove(filepath.Join(dir, "demo.dem")) // it has no end of its own
+		if len(games["demo.dem"]) == 0 && step == 20 { // it has no end of its own
+			watchers[0].until("the demo settles", func(of *replaydv1.WatchedReplay) bool {
+				return of.GetDem() != nil && of.GetUnfinished() && isReported(t, d, of)
+			})
+			if err := os.Remove(filepath.Join(dir, "demo.dem")); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for file, rest := range games {
 			n := min(random.IntN(1+len(rest)/4)+40, len(rest))
@@ -181,6 +188,11 @@ func TestWatchState(t *testing.T) {
 			}
 		}
 	}
+	for clear(ended); !over(); {
+		for _, news := range stalled.next() {
+			check(stalled.states[news.GetReplay()])
+		}
+	}
 	for at := range want {
 		reason := replaydv1.EndReason_END_REASON_FINISHED
 		if at == name("demo.dem") {
@@ -189,6 +201,122 @@ func TestWatchState(t *testing.T) {
 		if compared[at] < 5 || ended[at] != reason {
 			t.Errorf("%s: %d states were compared, and it ended with %v", at, compared[at], ended[at])
 		}
+	}
+}
+
+// isReported reports whether the players of a demo are those of a report of the moment.
+func isReported(tb testing.TB, d *daemon, of *replaydv1.WatchedReplay) bool {
+	tb.Helper()
+	got, err := d.client.GetReport(timeout(tb), &replaydv1.GetReportRequest{Replay: of.GetDescription().GetName()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var says, reported []string
+	for _, e := range of.GetDem().GetEvents() {
+		p := e.GetSamplePlayer()
+		says = append(says, fmt.Sprint(p.GetName(), p.GetTeam(), p.GetKills(), p.GetDeaths(), p.GetAssists()))
+	}
+	for _, p := range got.GetReport().GetDem().GetPlayers() {
+		if p.GetTeam() < 2 { // who only watches has no samples
+			continue
+		}
+		reported = append(reported, fmt.Sprint(p.GetName(), p.GetTeam(), p.GetKills(), p.GetDeaths(), p.GetAssists()))
+	}
+	slices.Sort(says)
+	slices.Sort(reported)
+	if !slices.Equal(says, reported) || got.GetReport().GetTick() != of.GetTick() || len(says) == 0 {
+		tb.Logf("at %d: %v, the report at %d says %v", of.GetTick(), says, got.GetReport().GetTick(), reported)
+		return false
+	}
+	return true
+}
+
+// until receives responses until a game is as wanted.
+func (w *scoreboard) until(what string, is func(*replaydv1.WatchedReplay) bool) *replaydv1.WatchedReplay {
+	w.tb.Helper()
+	for range 1000 {
+		for _, of := range w.states {
+			if is(of) {
+				return of
+			}
+		}
+		w.next()
+	}
+	w.tb.Fatal(what)
+	return nil
+}
+
+// TestWatchStateLife: what happens to a game besides its ticks is told: its name, silence, its end, and its successor.
+func TestWatchStateLife(t *testing.T) {
+	dir, at := t.TempDir(), time.Now()
+	d := start(t, dir)
+	w := scoreboardOf(timeout(t), t, d, &replaydv1.WatchStateRequest{ResolvePlayers: true})
+	whole := gameOf{number: 1, server: "a", start: at}.data(t)
+	complete := start(t, t.TempDir())
+	write(t, filepath.Join(complete.dir, "1.teehistorian"), whole)
+	want := sampledAt(t, complete, "1.teehistorian")
+	last := slices.Max(slices.Collect(maps.Keys(want)))
+
+	// Nothing follows the last tick. So it has no samples yet, but its state is told after a while.
+	file := create(t, dir, "1.teehistorian")
+	file.write(whole[:len(whole)/2])
+	named := func(of *replaydv1.WatchedReplay, file string) bool {
+		return of.GetDescription().GetName() == name(file)
+	}
+	w.until("it begins", func(of *replaydv1.WatchedReplay) bool { return named(of, "1.teehistorian") && of.Tick != nil })
+	file.write(whole[len(whole)/2 : len(whole)-1])
+	settled := w.until("the state after the last record", func(of *replaydv1.WatchedReplay) bool { return of.GetTick() >= last })
+	if got := playersText(t, players(settled)...); !settled.GetUnfinished() || settled.GetTick() != last || !slices.Equal(got, want[last]) {
+		t.Errorf("%v; the last tick is %d, with %v", settled, last, want[last])
+	}
+
+	if err := os.Rename(filepath.Join(dir, "1.teehistorian"), filepath.Join(dir, "other.teehistorian")); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the new name", func(of *replaydv1.WatchedReplay) bool { return named(of, "other.teehistorian") && of.Tick != nil })
+
+	// A replay that names it proves that the server has crashed.
+	write(t, filepath.Join(dir, "2.teehistorian"), gameOf{number: 2, prev: 1, server: "a", killed: true, start: at}.data(t))
+	w.until("the end", func(of *replaydv1.WatchedReplay) bool {
+		return named(of, "other.teehistorian") && of.GetEnd() == replaydv1.EndReason_END_REASON_TRUNCATED
+	})
+	second := w.until("its successor", func(of *replaydv1.WatchedReplay) bool { return named(of, "2.teehistorian") && of.Tick != nil })
+	if first := settled.GetReplay(); second.GetReplay() <= first {
+		t.Errorf("the games have the numbers %d and %d", first, second.GetReplay())
+	}
+
+	// A game that has nearly been silent for ten minutes, and goes on afterwards. One that was silent for longer is not watched before.
+	quiet := gameOf{number: 3, server: "b", killed: true, start: at}.data(t)
+	for path, since := range map[string]time.Duration{"3.teehistorian": -1100 * time.Millisecond, "4.teehistorian": time.Second} {
+		write(t, filepath.Join(d.dir, "new"), quiet[:len(quiet)/2])
+		if path[0] == '4' {
+			write(t, filepath.Join(d.dir, "new"), gameOf{number: 4, server: "c", killed: true, start: at}.data(t))
+		}
+		then := time.Now().Add(-latest.Quiet - since)
+		if err := errors.Join(os.Chtimes(filepath.Join(d.dir, "new"), then, then), os.Rename(filepath.Join(d.dir, "new"), filepath.Join(dir, path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	silent := w.until("silence", func(of *replaydv1.WatchedReplay) bool { return of.GetEnd() == replaydv1.EndReason_END_REASON_SILENT })
+	if !named(silent, "3.teehistorian") {
+		t.Errorf("%v is silent", silent)
+	}
+	more, err := os.OpenFile(filepath.Join(dir, "3.teehistorian"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = more.Write(quiet[len(quiet)/2:])
+	}
+	if err = errors.Join(err, more.Close()); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "news"), nil) // the daemon looks at the directory at once
+	again := w.until("it goes on", func(of *replaydv1.WatchedReplay) bool {
+		if named(of, "4.teehistorian") {
+			t.Errorf("it was silent for long: %v", of)
+		}
+		return named(of, "3.teehistorian") && of.GetReplay() > silent.GetReplay() && of.Tick != nil
+	})
+	if again.GetEnd() != 0 {
+		t.Errorf("it goes on, but %v", again)
 	}
 }
 

@@ -6,6 +6,9 @@
 //
 //	go run ./bench/live -files 10,50,200 -followers 100,500
 //
+// With -state, each follower watches the states of all files instead, and the time of a tick is that until the follower has the state at
+// its end, or at the end of a later tick.
+//
 // Each row of its table has two measurements: of the daemon, with -facts again with all facts, and of a program that only writes the same number of bytes to the
 // same number of connections when the files have grown. The second is the limit of the machine.
 package main
@@ -33,7 +36,9 @@ type settings struct {
 	Files, Followers int
 	Ticks            int // number of ticks to write; the first warmUp are not measured
 	Plain            bool
-	Facts            bool // followers ask for all facts, too
+	Facts            bool          // followers ask for all facts, too
+	State            time.Duration // followers watch all files at this interval, unless it is 0
+	Columns          []string      // of these states; all if there are none
 }
 
 const (
@@ -55,6 +60,8 @@ func main() {
 	followers := flag.String("followers", "100", "numbers of followers, with commas between")
 	seconds := flag.Int("seconds", 8, "how long to measure")
 	facts := flag.Bool("facts", false, "measure followers that ask for all facts, too, as well")
+	state := flag.Duration("state", 0, "measure followers that watch the states of all files at this interval instead")
+	columns := flag.String("columns", "", "the columns of states, with commas between")
 	control := flag.Bool("control", true, "measure the plain program, too")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "replayd-bench-live")
@@ -68,14 +75,17 @@ func main() {
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, f := range numbers(*files) {
 		for _, n := range numbers(*followers) {
-			s := settings{Files: f, Followers: n, Ticks: warmUp + *seconds*int(time.Second/every)}
+			s := settings{Files: f, Followers: n, Ticks: warmUp + *seconds*int(time.Second/every), State: *state}
+			if *columns != "" {
+				s.Columns = strings.Split(*columns, ",")
+			}
 			measure(dir, daemon, s)
 			if *facts {
 				with := s
 				with.Facts = true
 				measure(dir, daemon, with)
 			}
-			if s.Plain = true; *control {
+			if s.Plain = true; *control && *state == 0 {
 				measure(dir, daemon, s)
 			}
 		}
@@ -151,6 +161,9 @@ func measure(dir, program string, s settings) {
 	var ready bool
 	writer.line(&ready) // once the files exist
 	var served *part
+	if s.State > 0 {
+		s.Plain = false
+	}
 	if s.Plain {
 		served = role("plain", s)
 	} else {
@@ -192,6 +205,10 @@ func measure(dir, program string, s settings) {
 		what = "replayd, with facts"
 	}
 	measured := s.Ticks - warmUp
+	if s.State > 0 {
+		what = fmt.Sprint("states every ", s.State, " ", strings.Join(s.Columns, ","))
+		measured *= s.Files
+	}
 	fmt.Printf("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f %% | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s.Files, s.Followers, what, got.P50, got.P99, got.Longest,
 		100-100*float64(got.Count)/float64(measured*s.Followers), shares[0], shares[1], shares[2], all, written.P99)
 }

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/replayd/replayd/proto/rawcodec"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
@@ -183,9 +184,12 @@ func follow(s settings) {
 		all[i] = &arrivals{times: t, file: i % s.Files}
 		ready.Add(1)
 		done.Go(func() {
-			if s.Plain {
+			switch {
+			case s.State > 0:
+				all[i].late = watch(ctx, s, t, ready.Done)
+			case s.Plain:
 				all[i].readPlain(ctx, s, ready.Done)
-			} else {
+			default:
 				all[i].stream(ctx, s, ready.Done)
 			}
 		})
@@ -305,6 +309,78 @@ func next(message []byte, number protowire.Number) (value, rest []byte) {
 		value, _ = protowire.ConsumeBytes(message)
 	}
 	return value, message[size:]
+}
+
+// The fields from a state to the place of a player.
+var (
+	watchedField = numberOf(&replaydv1.WatchStateResponse{}, "replays")
+	playersField = numberOf(&replaydv1.WatchedReplay{}, "teehistorian")
+	sampleField  = numberOf(&teehistorianv1.Event{}, "sample_player")
+)
+
+// watch watches the states of all files, and returns the latencies of their ticks.
+func watch(ctx context.Context, s settings, t times, ready func()) (late []time.Duration) {
+	conn, err := grpc.NewClient(s.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20)) // as the Go client does
+	check(err)
+	defer conn.Close() //nolint:errcheck // nothing more will be written
+	req := &replaydv1.WatchStateRequest{Interval: durationpb.New(s.State), Columns: append(s.Columns, "x")}
+	if len(s.Columns) == 0 {
+		req.Columns = nil
+	}
+	games := map[uint32]*arrivals{}
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, replaydv1.ReplayService_WatchState_FullMethodName,
+		grpc.ForceCodecV2(rawcodec.New()), grpc.WaitForReady(true))
+	check(err)
+	check(stream.SendMsg(req))
+	check(stream.CloseSend())
+	for began := false; ; {
+		var raw rawcodec.Message
+		if err := stream.RecvMsg(&raw); err != nil {
+			if ctx.Err() == nil {
+				fmt.Fprintln(os.Stderr, "a call ended:", err)
+			}
+			break
+		}
+		for rest := raw.Bytes; len(rest) > 0; {
+			var entry []byte
+			if entry, rest = next(rest, watchedField); entry == nil {
+				continue
+			}
+			number, x := stateOf(entry)
+			if games[number] == nil {
+				var r replaydv1.WatchedReplay
+				check(proto.Unmarshal(entry, &r))
+				var file int
+				_, err := fmt.Sscanf(filepath.Base(r.GetDescription().GetName()), "%d", &file)
+				check(err)
+				games[number] = &arrivals{times: t, file: file}
+			}
+			games[number].upTo(int(x))
+		}
+		if !began && len(games) == s.Files {
+			began = true
+			ready()
+		}
+	}
+	for _, a := range games {
+		late = append(late, a.late...)
+	}
+	return late
+}
+
+// stateOf returns the number of a game, and the place of one of its players.
+func stateOf(entry []byte) (number uint32, x int32) {
+	_, _, size := protowire.ConsumeTag(entry)
+	n, _ := protowire.ConsumeVarint(entry[size:])
+	list := last(entry, playersField)
+	if len(list) == 0 {
+		return uint32(n), 0
+	}
+	event, _ := next(list, eventField)
+	var player teehistorianv1.SamplePlayer
+	check(proto.Unmarshal(last(event, sampleField), &player))
+	return uint32(n), player.GetX()
 }
 
 // plainBytes is the approximate size of a tick of a full server on the wire.
