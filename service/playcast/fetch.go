@@ -49,6 +49,7 @@ var (
 type remote struct {
 	base   *url.URL
 	client *http.Client
+	dialer *net.Dialer
 	pace   time.Duration
 	next   time.Time // when the next request may begin
 	agent  string
@@ -65,7 +66,7 @@ func newRemote(base *url.URL, networks []netip.Prefix, pace time.Duration, agent
 		}
 		return nil
 	}}
-	return &remote{base: base, pace: pace, agent: agent, client: &http.Client{
+	return &remote{base: base, pace: pace, agent: agent, dialer: dialer, client: &http.Client{
 		Timeout: requestTimeout,
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: connectTimeout,
@@ -206,9 +207,9 @@ func (p *place) interval() time.Duration {
 var redirect = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
 // sync implements source.
-func (r *remote) sync(ctx context.Context, from int) (place, error) {
+func (r *remote) sync(ctx context.Context, from next) (place, error) {
 	var p place
-	body, err := r.get(ctx, maxSync, from, "sync")
+	body, err := r.get(ctx, maxSync, from.fragment, "sync")
 	if err != nil {
 		return p, err
 	}

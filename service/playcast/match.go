@@ -40,8 +40,8 @@ type Match struct {
 
 // source is where a broadcast comes from. Errors are errAbsent, errRefused, errHole, errNew, or pass.
 type source interface {
-	// sync says where the broadcast is: at a fragment from one on, if it has any.
-	sync(ctx context.Context, from int) (place, error)
+	// sync says where the broadcast is: at a fragment from one on, if it has any and is still that match.
+	sync(ctx context.Context, from next) (place, error)
 	// fragment returns a body of a fragment.
 	fragment(ctx context.Context, token string, number int, part broadcast.Part) ([]byte, error)
 	// another waits for a broadcast behind one that is over, of which next is the fragment that did not come. It reports false if there
@@ -50,6 +50,12 @@ type source interface {
 	// lag returns how far a file is behind the relay and the game whose last tick is that. caught reports that the relay has no more.
 	lag(tick int32, caught bool) (behind [2]time.Duration)
 	close()
+}
+
+// next is the fragment behind a hole, from which on the next file begins, so that it repeats nothing. The zero value is none.
+type next struct {
+	token    string
+	fragment int
 }
 
 const (
@@ -112,12 +118,12 @@ func (m *Match) Run(ctx context.Context) error {
 		err := r.record(ctx)
 		m.Metrics.over(m)
 		switch {
-		case errors.Is(err, errDamaged):
-			r.from = r.state.Next + 1
+		case errors.Is(err, errDamaged), errors.Is(err, broadcast.ErrBack) && r.wrote == 0: // they go back within the fragment
+			r.from = next{r.state.Token, r.state.Next + 1}
 		case errors.Is(err, errHole):
-			r.from = r.state.Next
+			r.from = next{r.state.Token, r.state.Next}
 		default:
-			r.from = 0
+			r.from = next{}
 		}
 		switch {
 		case err == nil && !r.source.another(ctx, r.state.Token, r.state.Next):
@@ -128,6 +134,9 @@ func (m *Match) Run(ctx context.Context) error {
 			m.Log.WarnContext(ctx, "a recording of a broadcast ends before its match; the next file begins", "file", r.name(), "why", err)
 			m.Metrics.hole()
 			r.state = r.state.behind()
+			if err := r.rest(ctx); err != nil {
+				return err
+			}
 		default:
 			return err
 		}
@@ -152,7 +161,24 @@ type run struct {
 	source source
 	dir    *dir
 	state  state // without a file as long as nothing was read
-	from   int   // the fragment behind a hole from which on the next file begins, so that it repeats nothing; 0 is none
+	wrote  int   // how many fragments the file has got since it was opened
+	barren int   // how many files in a row got none
+	from   next
+}
+
+// maxBarren is how many files without a fragment may follow one another at once. A relay that says each time that there is another match
+// would have as many files as it likes.
+const maxBarren = 3
+
+// rest waits, longer and longer, behind files that got nothing.
+func (r *run) rest(ctx context.Context) error {
+	if r.barren++; r.wrote > 0 {
+		r.barren = 0
+	}
+	if r.wrote = 0; r.barren < maxBarren {
+		return nil
+	}
+	return sleep(ctx, pause(r.barren-maxBarren, time.Second))
 }
 
 // name returns the path of the file.
@@ -241,7 +267,7 @@ func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) 
 	if at, err = r.source.sync(ctx, r.from); err != nil {
 		return at, nil, err
 	}
-	if at.Fragment < r.from && at.Fragment >= r.from-maxBehind { // else it is another match
+	if n := r.from.fragment; at.TokenRedirect == r.from.token && at.Fragment < n && at.Fragment >= n-maxBehind { // else it is another match
 		return at, nil, fmt.Errorf("sync: fragment %d, which is written: %w", at.Fragment, errAbsent)
 	}
 	label, name, err := r.dir.free(time.Now(), r.state.last)
@@ -283,6 +309,9 @@ func (r *run) next(ctx context.Context) (step, error) {
 			if s.added, err = s.demo.Append(nil, s.demo.Next, body); err == nil {
 				return s, nil
 			}
+			if errors.Is(err, broadcast.ErrBack) {
+				return step{}, fmt.Errorf("fragment %d: %w: %w", r.state.Next, errHole, err)
+			}
 			if damaged++; damaged == maxDamaged {
 				return step{}, fmt.Errorf("fragment %d: %w: %w", r.state.Next, errDamaged, err)
 			}
@@ -311,7 +340,7 @@ func (r *run) next(ctx context.Context) (step, error) {
 
 // look finds out why the relay does not have the next body. It returns nil if it should be asked again.
 func (r *run) look(ctx context.Context) error {
-	at, err := r.source.sync(ctx, 0)
+	at, err := r.source.sync(ctx, next{})
 	silence := cmp.Or(r.Silence, defaultSilence)
 	switch {
 	case err != nil:
@@ -361,6 +390,7 @@ func (r *run) add(ctx context.Context, f *os.File, s step) error {
 	}
 	if part == broadcast.Delta {
 		r.state.Next++
+		r.wrote++
 	}
 	return r.store(ctx)
 }

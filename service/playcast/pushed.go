@@ -206,7 +206,7 @@ func (p *pushed) shown(token, from string) (place, int) {
 
 // joined returns where a file can begin: at the oldest full behind which nothing is missing, and which no file has. ok is false if there is
 // none, and changed is closed when something comes.
-func (p *pushed) joined() (at place, ok bool, changed <-chan struct{}) {
+func (p *pushed) joined(from next) (at place, ok bool, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.now
@@ -216,8 +216,12 @@ func (p *pushed) joined() (at place, ok bool, changed <-chan struct{}) {
 	at = m.place
 	at.SignupFragment = 0 // a server that is asked for it sends the same start in another fragment
 	at.ReceiveAge = time.Since(m.heard).Seconds()
+	begin := m.from
+	if m.token == from.token {
+		begin = max(begin, from.fragment)
+	}
 	oldest, last := m.bodies[1].fragment, m.bodies[len(m.bodies)-1].fragment
-	for n := last; n >= max(oldest, m.from) && (n > m.newest || m.piece(n, broadcast.Delta) != nil); n-- {
+	for n := last; n >= max(oldest, begin) && (n > m.newest || m.piece(n, broadcast.Delta) != nil); n-- {
 		if m.piece(n, broadcast.Full) != nil {
 			at.Fragment, ok = n, true
 		}

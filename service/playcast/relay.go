@@ -223,9 +223,9 @@ func (p *pushed) get(w http.ResponseWriter, path []string, from string) {
 }
 
 // sync implements source.
-func (p *pushed) sync(ctx context.Context, _ int) (place, error) {
+func (p *pushed) sync(ctx context.Context, from next) (place, error) {
 	for {
-		at, ok, changed := p.joined()
+		at, ok, changed := p.joined(from)
 		if ok {
 			return at, nil
 		}

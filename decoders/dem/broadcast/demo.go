@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/replayd/replayd/decoders"
@@ -76,6 +77,9 @@ func offset32(at int64) uint32 {
 	}
 	return uint32(at)
 }
+
+// ErrBack means that the ticks of a body go back, which those of a demo cannot: another one has to begin with it.
+var ErrBack = errors.New("the ticks go back")
 
 // Append appends to dst the bytes that a body adds to the file, and returns the result. With an error it returns dst unchanged, and d
 // is unchanged, too. The body must be the part d.Next; each Delta must be that of the fragment behind the one before.
@@ -166,6 +170,9 @@ func (d *Demo) append(dst []byte, part Part, records []rec, begun int) ([]byte, 
 			dst = appendRecord(dst, record.CmdFileInfo, d.Last, d.fileInfo())
 			return dst, nil
 		case record.CmdPacket, record.CmdSignonPacket:
+			if part != Start && d.Packets > 0 && tick < d.Last {
+				return dst, fmt.Errorf("%w: %w", ErrBack, decoders.Errorf(decoders.Dem, int64(r.offset), tick, "body of a broadcast", decoders.ErrCorrupt, "behind tick %d", d.Last))
+			}
 			dst = appendRecord(dst, r.command, tick, field(nil, 3, r.contents))
 			if part != Start {
 				if d.Packets == 0 {
