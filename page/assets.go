@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,6 +20,9 @@ import (
 
 // assetsPath is followed by what Assets serves.
 const assetsPath = "/assets/"
+
+// overviews is the folder of the images of maps seen from above.
+const overviews = "overviews/"
 
 // Limits of assets.
 const (
@@ -52,8 +54,9 @@ var (
 )
 
 // Assets serves images of maps from a directory, which has for each map a text and an image in overviews, as Counter-Strike's resource
-// folder has them. /assets/overview/MAP says where the image is and what it shows, with no content for a map without files;
-// /assets/image/FILE is the image. A nil root has no files.
+// folder has them, and in mapres the images that maps of DDNet refer to. /assets/overview/MAP says where the image is and what it shows,
+// with no content for a map without files; /assets/image/FILE is the image; /assets/mapres/NAME is an image of a map of DDNet, with no
+// content for one that is not there. A nil root has no files.
 func Assets(root *os.Root) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, assetsPath), "/")
@@ -64,7 +67,11 @@ func Assets(root *os.Root) http.Handler {
 		case kind == "overview" && mapName.MatchString(name):
 			serveOverview(w, root, name)
 		case kind == "image" && root != nil:
-			serveImage(w, r, root, name)
+			serveOverviewImage(w, r, root, name)
+		case kind == "mapres" && mapName.MatchString(name):
+			if root == nil || !serveImage(w, r, root, "mapres/"+name+".png") {
+				w.WriteHeader(http.StatusNoContent)
+			}
 		default:
 			http.NotFound(w, r)
 		}
@@ -99,7 +106,7 @@ func findOverview(root *os.Root, name string) (overview, error) {
 	if root == nil {
 		return overview{}, fs.ErrNotExist
 	}
-	text, _, err := readAsset(root, name+".txt", maxOverview)
+	text, _, err := readAsset(root, overviews+name+".txt", maxOverview)
 	if err != nil {
 		return overview{}, err
 	}
@@ -116,7 +123,7 @@ func findOverview(root *os.Root, name string) (overview, error) {
 		return overview{}, fmt.Errorf("%s.txt lacks pos_x, pos_y or a scale above 0, of %d at most", name, maxScale)
 	}
 	for _, ending := range endings {
-		_, config, _, err := readImage(root, name+ending)
+		_, config, _, err := readImage(root, overviews+name+ending)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -147,7 +154,7 @@ func readImage(root *os.Root, file string) (data []byte, config image.Config, mo
 	return data, config, modified, err
 }
 
-func serveImage(w http.ResponseWriter, r *http.Request, root *os.Root, file string) {
+func serveOverviewImage(w http.ResponseWriter, r *http.Request, root *os.Root, file string) {
 	stem, ending := file, ""
 	for _, e := range endings {
 		if s, ok := strings.CutSuffix(file, e); ok {
@@ -155,23 +162,26 @@ func serveImage(w http.ResponseWriter, r *http.Request, root *os.Root, file stri
 			break
 		}
 	}
-	if ending == "" || !mapName.MatchString(stem) {
+	if ending == "" || !mapName.MatchString(stem) || !serveImage(w, r, root, overviews+file) {
 		http.NotFound(w, r)
-		return
 	}
+}
+
+// serveImage serves an image of the directory. It answers nothing and returns false if there is none that can be served.
+func serveImage(w http.ResponseWriter, r *http.Request, root *os.Root, file string) bool {
 	data, _, modified, err := readImage(root, file)
 	if err != nil {
-		http.NotFound(w, r)
-		return
+		return false
 	}
 	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, modified.UnixNano(), len(data)))
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	http.ServeContent(w, r, file, time.Time{}, bytes.NewReader(data))
+	return true
 }
 
-// readAsset reads a file of the overviews that is no larger than most. No link leads out of the directory.
+// readAsset reads a file of the directory that is no larger than most. No link leads out of the directory.
 func readAsset(root *os.Root, file string, most int64) ([]byte, time.Time, error) {
-	f, err := root.Open(path.Join("overviews", file))
+	f, err := root.Open(file)
 	if err != nil {
 		return nil, time.Time{}, err
 	}

@@ -39,6 +39,8 @@ func TestAssets(t *testing.T) {
 		"overviews/wide.png":          picture(t, maxSide+1, 1),
 		"overviews/long.txt":          bytes.Repeat([]byte(" "), maxOverview+1),
 		"secret.png":                  picture(t, 1, 1),
+		"mapres/grass_main.png":       picture(t, 16, 16),
+		"mapres/bad.png":              []byte("no image"),
 	} {
 		path := filepath.Join(dir, "assets", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -79,7 +81,8 @@ func TestAssets(t *testing.T) {
 		{"overview/wide", 200, "wide.png has 8193 x 1 pixels"}, {"overview/long", 200, "long.txt has more than 65536 bytes"},
 		{"overview/../de_made", 404, ""}, {"overview/", 404, ""}, {"overview/..", 404, ""}, {"overview/.de_made", 404, ""}, {"overview/" + strings.Repeat("a", 65), 404, ""},
 		{"image/de_made_radar.png", 200, "\x89PNG"},
-		{"image/bad.png", 404, ""}, {"image/wide.png", 404, ""}, {"image/de_made.txt", 404, ""}, {"image/../secret.png", 404, ""}, {"image/..\\secret.png", 404, ""},
+		{"mapres/grass_main", 200, "\x89PNG"}, {"mapres/none", 204, ""}, {"mapres/bad", 204, ""}, {"mapres/../secret", 404, ""}, {"mapres/grass_main.png", 404, ""}, {"mapres/", 404, ""},
+		{"image/grass_main.png", 404, ""}, {"image/bad.png", 404, ""}, {"image/wide.png", 404, ""}, {"image/de_made.txt", 404, ""}, {"image/../secret.png", 404, ""}, {"image/..\\secret.png", 404, ""},
 		{"image/link.png", 404, ""}, {"image/folder.png", 404, ""}, {"image//etc/passwd.png", 404, ""}, {"image/a\x00.png", 404, ""}, {"secret.png", 404, ""}, {"", 404, ""},
 	} {
 		w := get(root, assetsPath+c.path)
@@ -92,6 +95,9 @@ func TestAssets(t *testing.T) {
 	}
 	if w := get(nil, assetsPath+"overview/de_made"); w.Code != http.StatusNoContent {
 		t.Errorf("without a directory: %d", w.Code)
+	}
+	if w := get(nil, assetsPath+"mapres/grass_main"); w.Code != http.StatusNoContent {
+		t.Errorf("an image of a map without a directory: %d", w.Code)
 	}
 	if w := get(nil, assetsPath+"image/de_made_radar.png"); w.Code != http.StatusNotFound {
 		t.Errorf("an image without a directory: %d", w.Code)

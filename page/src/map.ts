@@ -202,7 +202,8 @@ export class GameMap {
     return !inside || (this.tune[index] | this.boost[index] | this.tele[index] | this.switches[index]) === 0;
   }
 
-  private isWall(x: number, y: number): boolean {
+  /** Whether nobody can be at a tile. */
+  isWall(x: number, y: number): boolean {
     const look = this.look(x, y);
     return look === Look.Solid || look === Look.Unhookable;
   }

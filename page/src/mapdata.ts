@@ -5,6 +5,7 @@ import {
   Curve, type Entity, type EnvelopePoint, type Group, LayerKind, type Link, type PhysicsTile, PixelFormat, type Quad, type QuadLayer, type TileLayer,
 } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { GameMap, tileSize } from "./map.js";
+import { authorization } from "./net.js";
 
 /** The largest layer that is loaded, in tiles; and the largest image, in bytes. */
 const mostTiles = 1e8;
@@ -103,16 +104,18 @@ export class MapData {
   private readonly rows = new Map<LayerKind, Map<number, PhysicsTile[]>>();
   physics: GameMap | undefined;
 
-  static async load(client: Client, name: string, signal?: AbortSignal): Promise<MapData> {
+  /** Loads a map. Without details it has what is drawn alone, without what is told of tiles. */
+  static async load(client: Client, name: string, signal?: AbortSignal, details = true): Promise<MapData> {
     const map = new MapData();
     const byIndex = new Map<number, Layer>();
     const add = (layer: Layer) => {
       byIndex.set(layer.index, layer);
       map.layers.push(layer);
     };
-    const kinds = ["group", "tile_layer", "tiles", "quad_layer", "quads", "image", "image_data", "envelope", "envelope_points", "physics_tiles", "entities", "link"] as const;
+    const kinds = ["group", "tile_layer", "tiles", "quad_layer", "quads", "image", "image_data", "envelope", "envelope_points"] as const;
+    const more = details ? ["physics_tiles", "entities", "link"] as const : [];
     const described = new Map<number, { width: number; height: number }>();
-    for await (const { event } of client.events(name, { kinds: [...kinds], signal })) {
+    for await (const { event } of client.events(name, { kinds: [...kinds, ...more], signal })) {
       const { kind } = event;
       switch (kind.case) {
         case "group":
@@ -186,6 +189,7 @@ export class MapData {
     }
     for (const one of map.tiles) one();
     map.tiles.length = 0;
+    await Promise.all([...map.images.values()].filter(({ external }) => external).map((image) => fetchImage(image, signal)));
     return map;
   }
 
@@ -203,9 +207,45 @@ export class MapData {
     return found.sort((a, b) => a.layer - b.layer);
   }
 
+  /** The images that are drawn and are not there. */
+  get missing(): string[] {
+    return [...new Set(this.layers.filter(({ image }) => image?.external && !image.pixels).map(({ image }) => image!.name))];
+  }
+
+  /** Whether what can be drawn of the design shows nearly all walls. */
+  get complete(): boolean {
+    const { physics } = this;
+    if (!physics) return true;
+    const { width, height } = physics;
+    const over = this.layers.filter((layer) => layer.tiles?.width === width && layer.tiles.height === height && MapData.drawn(layer));
+    let [walls, seen] = [0, 0];
+    for (let i = 0; i < width * height; i++) {
+      if (!physics.isWall(i % width, Math.floor(i / width))) continue;
+      walls++;
+      if (over.some(({ cells }) => cells?.[2 * i])) seen++;
+    }
+    return seen >= 0.8 * walls;
+  }
+
   /** Whether a layer can be drawn as its designer made it. */
   static drawn(layer: Layer): boolean {
     return layer.cells !== undefined ? layer.image?.pixels !== undefined : layer.quads !== undefined && (!layer.image || layer.image.pixels !== undefined);
+  }
+}
+
+/** Gets an image that is not in the map's file from the daemon's assets, if it is there. */
+async function fetchImage(image: Picture, signal?: AbortSignal): Promise<void> {
+  try {
+    const answer = await fetch(`/assets/mapres/${encodeURIComponent(image.name)}`, { headers: authorization(), ...(signal && { signal }) });
+    if (answer.status !== 200) return;
+    const bitmap = await createImageBitmap(await answer.blob(), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
+    const { width, height } = bitmap;
+    if (width * height * 4 > mostPixels) return;
+    const c = new OffscreenCanvas(width, height).getContext("2d")!;
+    c.drawImage(bitmap, 0, 0);
+    Object.assign(image, { width, height, pixels: new Uint8Array(c.getImageData(0, 0, width, height).data.buffer) });
+  } catch {
+    // it is missing, as the page says
   }
 }
 

@@ -176,7 +176,7 @@ function tree(scene: MapScene, map: MapData): HTMLElement[] {
     const input = h("input", { type: "checkbox", checked: on && !disabled, disabled, onchange: () => change(input.checked) });
     return h("label", { class: disabled ? "layer off" : "layer" }, input, h("span", {}, text), h("small", {}, note));
   };
-  const missing = (layer: Layer) => layer.image?.external ? `${layer.image.name} is not in the file` : layer.image ? layer.what : layer.cells ? "no image" : layer.what;
+  const missing = (layer: Layer) => layer.image?.external && !layer.image.pixels ? `${layer.image.name} is not in the file` : layer.image ? layer.what : layer.cells ? "no image" : layer.what;
   const physics = [
     box("Physics", map.layers.filter(({ kind }) => kind > LayerKind.TILES && kind < LayerKind.QUADS).map(({ what }) => what).join(", "), scene.physics, (on) => (scene.physics = on), !map.physics),
     box("Entities", String(map.entities.length), scene.withEntities, (on) => (scene.withEntities = on), map.entities.length === 0),
@@ -191,7 +191,7 @@ function tree(scene: MapScene, map: MapData): HTMLElement[] {
       ...layers.map((layer) => box(layer.name || layer.image?.name || `Layer ${layer.index}`, MapData.drawn(layer) ? layer.what : missing(layer), true,
         (on) => { if (on) scene.hidden.delete(layer.index); else scene.hidden.add(layer.index); }, !MapData.drawn(layer) || !scene.designed)));
   });
-  const absent = [...new Set(map.layers.filter(({ image }) => image?.external).map(({ image }) => image!.name))];
+  const absent = map.missing;
   const note = absent.length > 0 && h("p", { class: "quiet absent" },
     `${absent.length === 1 ? "An image is" : `${absent.length} images are`} not in the file, so what shows ${absent.length === 1 ? "it" : "them"} is not drawn: ${absent.join(", ")}.`);
   return [h("h2", {}, "Layers"), ...physics, ...groups.filter((group) => group !== undefined), ...(note ? [note] : [])];

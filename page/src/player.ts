@@ -27,7 +27,7 @@ const sideBySide = 2;
 /** What the keys do. */
 const keyNames = [
   ["Space, k", "Play and pause"], [", and .", "One tick back and on"], ["← and →", "Five seconds back and on"], ["Home and End", "To the beginning and the end"],
-  ["< and >", "Slower and faster"], ["l", "To what happens now, of a live game"], ["+, - and 0", "Closer, farther, everybody"], ["h", "Where players have been, and died"], ["p", "A picture"], ["i", "The inspector"], ["?", "This list"],
+  ["< and >", "Slower and faster"], ["l", "To what happens now, of a live game"], ["+, - and 0", "Closer, farther, everybody"], ["h", "Where players have been, and died"], ["p", "A picture"], ["d", "The map's design, or its physics"], ["i", "The inspector"], ["?", "This list"],
 ] as const;
 
 /** The bar at the top of every view of a replay. */
@@ -276,7 +276,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   });
 
   const keys: Record<string, () => void> = {
-    " ": toggle, k: toggle, l: () => game.grows && game.goLive(), h: warmer, p: picture, i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
+    " ": toggle, k: toggle, l: () => game.grows && game.goLive(), h: warmer, p: picture, d: () => (scene.withDesign = !scene.withDesign), i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
     ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => { game.seek(0); address(); }, End: () => { game.seek(game.last); address(); },
     "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
     "<": () => faster(-1), ">": () => faster(1), "?": () => help.showModal(),

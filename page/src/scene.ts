@@ -1,5 +1,6 @@
 // Draws a game of Teeworlds: its map, its characters and their trails.
 
+import type { Designed } from "./designed.js";
 import { type GameMap, tileSize } from "./map.js";
 import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import type { Place } from "./steps.js";
@@ -16,6 +17,8 @@ const shortest = 1.5;
 
 export class Scene extends Stage<TeeWorld> {
   map: GameMap | undefined;
+  /** The layers as they were designed, once they are there, and whether they show the walls. */
+  design: { layers: Designed; complete: boolean } | undefined;
   protected readonly scales = [0.02, 3] as const;
   protected readonly near = 0.9;
 
@@ -41,7 +44,15 @@ export class Scene extends Stage<TeeWorld> {
   protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
     const { game } = this;
     const { x, y, scale } = this.camera;
-    this.map?.draw(c, x, y, scale * ratio, c.canvas.width, c.canvas.height);
+    const { width, height } = c.canvas;
+    const design = this.withDesign ? this.design : undefined;
+    if (design) {
+      design.layers.draw(this.camera, ratio, width, height, (game.tick / game.ticksPerSecond) * 1000, ({ detail }) => !detail || scale > 0.1);
+      c.drawImage(design.layers.canvas, 0, 0);
+    }
+    if (design) c.globalAlpha = 0.55;
+    if (!design?.complete) this.map?.draw(c, x, y, scale * ratio, width, height);
+    c.globalAlpha = 1;
     this.in(c, ratio);
     this.warm(c);
     for (const { id } of spots) this.trail(c, game.world.client(id));

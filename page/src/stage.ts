@@ -37,6 +37,8 @@ export abstract class Stage<W extends World = World> {
   automatic = true;
   /** What is missing of the picture, in one sentence, or nothing. */
   note = "";
+  /** Whether the ground is drawn as its designer made it, where there is such a design. */
+  withDesign = true;
   /** What is drawn over the ground: where players have been or died, of the one that is followed or all. */
   heat: Heat = "";
   private readonly heatMap = new HeatMap();

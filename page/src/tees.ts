@@ -2,12 +2,28 @@
 
 import type { Replay } from "@replayd/client";
 import { seldom, type Format, type Person } from "./format.js";
+import { Designed } from "./designed.js";
 import type { Game } from "./game.js";
 import { GameMap } from "./map.js";
+import { MapData } from "./mapdata.js";
 import { ask, client } from "./net.js";
 import { Scene } from "./scene.js";
 import { colourOf } from "./theme.js";
 import { kinds, teamText, TeeWorld, wholeKinds } from "./world.js";
+
+/** Of a larger map only the physics are drawn under a game. */
+const largest = 32_000_000; // bytes
+
+/** Loads what a map looks like, for the scene of a game. */
+async function design(name: string, scene: Scene, signal: AbortSignal): Promise<void> {
+  if ((await client.replay(name)).sizeBytes > largest) return void (scene.note = "The map's file is large, so its physics alone are drawn.");
+  const data = await MapData.load(client, name, signal, false);
+  const layers = Designed.make(data);
+  if (!layers) return;
+  scene.design = { layers, complete: data.complete };
+  if (data.missing.length > 0) scene.note = `The daemon lacks images of the map: ${data.missing.join(", ")}.`;
+  scene.canvas.dataset["designed"] = "true";
+}
 
 export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
   return {
@@ -18,7 +34,8 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
       if (replay.mapReplay) {
         scene.whole = false;
         const done = () => (scene.whole = true);
-        ask(() => GameMap.load(client, replay.mapReplay, signal), signal).then((map) => (scene.map = map)).catch(() => {}).finally(done); // without a map, a grid is drawn
+        ask(() => GameMap.load(client, replay.mapReplay, signal), signal).then((map) => (scene.map = map)).catch(() => {}).finally(done) // without a map, a grid is drawn
+          .then(() => design(replay.mapReplay, scene, signal)).catch(() => {}); // without a design, the physics
       }
       return scene;
     },

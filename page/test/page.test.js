@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -127,6 +128,7 @@ test("a tick is always drawn in the same way", options, async (t) => {
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${moment}`);
     await shown(page);
+    if (name === "golden") await page.waitForSelector("[data-designed]");
     if (marks) await until(page, (count) => document.querySelector(".timeline").dataset.marks >= count, marks); // where players have been is known then
     await sleep(700); // draw the same tick a few more times
     // Minimaps have little on them, so their limit is lower.
@@ -418,17 +420,28 @@ test("the physics of a map are where `replayd render` draws them", options, asyn
 test("the designed layers of a map look as `replayd render` draws them", options, async (t) => {
   const [columns, rows] = [40, 20];
   const map = fileURLToPath(new URL("designed.map", import.meta.url));
-  for (const size of [20, 32]) { // smaller than the tiles of its image, and as large
-    const page = await tab(t, { width: 1200, height: 700 });
-    const { canvas, left, top } = await showMap(page, `${daemon.url}/replay/samples/designed.map?time=0`, columns, rows, size);
-    await says(page, ".layers", /grass.*not in the file.*An image is not in the file, so what shows it is not drawn: grass_main\./s);
+  const assets = mkdtempSync(join(tmpdir(), "replayd-assets-"));
+  t.after(() => rmSync(assets, { recursive: true }));
+  mkdirSync(join(assets, "mapres"));
+  const grass = new PNG({ width: 256, height: 256 });
+  for (let y = 0; y < 256; y++) for (let x = 0; x < 256; x++) grass.data.set([x, 200, y, x % 16 > 12 ? 128 : 255], (y * 256 + x) * 4);
+  writeFileSync(join(assets, "mapres/grass_main.png"), PNG.sync.write(grass));
+  const with_ = await start(directory, "--assets", assets);
+  t.after(() => with_.stop());
+  for (const [size, of, flags, said] of [ // smaller than the tiles of its image, and as large; without an image that is not in the file, and with it
+    [20, with_, ["--mapres", join(assets, "mapres")], /grass(?!.*not in the file)/s],
+    [32, daemon, [], /grass.*not in the file.*An image is not in the file, so what shows it is not drawn: grass_main\./s],
+  ]) {
+    const page = await tab(t, { width: 1200, height: 700, of });
+    const { canvas, left, top } = await showMap(page, `${of.url}/replay/samples/designed.map?time=0`, columns, rows, size);
+    await says(page, ".layers", said);
     for (const box of (await page.$$(".layers input")).slice(0, 3)) { // physics, entities, links
       if (await box.evaluate((input) => input.checked)) await box.click();
     }
     await page.$eval(".zoom", (buttons) => buttons.remove());
     await sleep(300);
     const shot = PNG.sync.read(Buffer.from(await canvas.screenshot()));
-    const want = rendered(map, "--scale", String(size), "--layers", "design");
+    const want = rendered(map, "--scale", String(size), "--layers", "design", ...flags);
     let different = 0;
     for (let y = 0; y < want.height; y++) {
       for (let x = 0; x < want.width; x++) {
