@@ -63,8 +63,8 @@ func reports() []*replaydv1.Report {
 	}, {
 		Replay: list[2], Tick: n(1234), Damage: "dem: record at byte 77\x1b: corrupt",
 		Game: &replaydv1.Report_Dem{Dem: &replaydv1.DemReport{
-			FileHeader: &demv1.FileHeader{Game: new("dota"), ServerName: "Valve \u2028 Server"},
-			Teams:      []*replaydv1.DemTeam{{Number: 1, Name: "Spectator", Score: n(0)}, {Number: 2, Name: "#DOTA_GoodGuys", Score: n(31)}, {Number: 3, Name: "Team\x1b", Score: n(12)}},
+			FileHeader: &demv1.FileHeader{Game: new("dota"), ServerName: "Valve \u2028 Server"}, Match: &demv1.Match{Winner: 2}, // the report is of a moment before its end
+			Teams: []*replaydv1.DemTeam{{Number: 1, Name: "Spectator", Score: n(0)}, {Number: 2, Name: "#DOTA_GoodGuys", Score: n(31)}, {Number: 3, Name: "Team\x1b", Score: n(12)}},
 			Players: []*replaydv1.DemPlayer{
 				{Number: 1, Name: "SourceTV", Team: n(1)},
 				{Number: 2, Name: "a1", SteamId: new(uint64(76561198000000000)), Team: n(2), Hero: "npc_dota_hero_dragon_knight", Kills: n(9), Deaths: n(0), Assists: n(12), Level: n(25), NetWorth: n(30100)},

@@ -292,6 +292,7 @@ func TestResult(t *testing.T) {
 		{played(win, loss), "A vs B", "A won"},
 		{played(win, win, loss), "A, B, C", "A and B won"},
 		{played(win, win), "A vs B", ""},
+		{played(loss, loss, win), "A, B, C", "C won"},
 		{played(tie, tie), "A vs B", "tie"},
 		{played(loss, loss), "A vs B", ""},
 		{fought, "A vs B, C", "Dire won"},
