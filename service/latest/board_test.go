@@ -109,6 +109,13 @@ func TestFold(t *testing.T) {
 				if err := proto.Unmarshal(c.Take(b, nil, 7, c.whole), response); err != nil {
 					t.Fatal(err)
 				}
+				for _, of := range response.GetReplays() {
+					for _, e := range of.GetTeehistorian().GetEvents() {
+						if slices.Contains(of.GetRemoved(), e.GetSamplePlayer().GetClientId()) {
+							t.Fatalf("who is there has left: %v", of)
+						}
+					}
+				}
 				c.states.Apply(response)
 				if again := c.Take(b, nil, 7, c.whole); len(again) > 0 {
 					t.Fatalf("what the client has comes again: % x", again)
@@ -139,8 +146,9 @@ func TestLeastBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &latest.Client{}
+	unfinished := false
 	take := func(tick int32, events ...*teehistorianv1.Event) *replaydv1.WatchedReplay {
-		if err := b.Set(tick, false, encoded(t, at(tick, events))); err != nil {
+		if err := b.Set(tick, unfinished, encoded(t, at(tick, events))); err != nil {
 			t.Fatal(err)
 		}
 		response := &replaydv1.WatchStateResponse{}
@@ -159,6 +167,14 @@ func TestLeastBytes(t *testing.T) {
 	if list := changed.GetTeehistorian().GetEvents(); len(list) != 1 || list[0].GetSamplePlayer().GetTeam() != 3 || list[0].GetAtTick() != 0 ||
 		!slices.Equal(changed.GetRemoved(), []int32{1}) {
 		t.Errorf("a player has changed, another has left: %v", changed)
+	}
+	unfinished = true
+	if open := take(4, sample(4, 6, "")); !open.GetUnfinished() {
+		t.Errorf("a tick may go on: %v", open)
+	}
+	unfinished = false
+	if closed := take(4, sample(4, 6, "")); closed.GetUnfinished() || len(closed.GetTeehistorian().GetEvents()) != 0 {
+		t.Errorf("the tick was complete: %v", closed)
 	}
 }
 
@@ -194,6 +210,10 @@ func TestOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := take()
+	other := &replaydv1.WatchStateResponse{}
+	if err := proto.Unmarshal(new(latest.Client).Take(b, nil, 1, false), other); err != nil || other.GetReplays()[0].GetFailure() != nil {
+		t.Errorf("a client that comes when the game can be read again has %v, %v", other, err)
+	}
 	once("a state", now.GetFailure() == nil && now.GetDem().GetEvents()[0].GetSamplePlayer().GetPlayerId() == 3)
 	b.Finish(replaydv1.EndReason_END_REASON_REMOVED)
 	once("the end", take().GetEnd() == replaydv1.EndReason_END_REASON_REMOVED)

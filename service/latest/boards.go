@@ -3,6 +3,7 @@ package latest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/proto"
 
@@ -68,6 +69,7 @@ type Boards struct {
 	ctx    context.Context //nolint:containedctx // boards outlive the calls that begin them
 	cancel func()
 	done   sync.WaitGroup
+	calls  atomic.Uint32 // counts the calls
 
 	mu    sync.Mutex
 	byKey map[key]*board

@@ -10,7 +10,7 @@ import (
 // Board is the board of a game of a format, for tests.
 type Board struct {
 	board
-	samples samples
+	samples, still samples
 }
 
 // NewBoard returns a board with some columns.
@@ -19,16 +19,21 @@ func NewBoard(c *codec.Codec, columns ...string) (*Board, error) {
 	b.list = listOf(c.NewEventList())
 	var err error
 	b.samples.of, err = newSampled(c, columns)
+	b.still.of = b.samples.of
 	return b, err
 }
 
 // Set stores the state after a tick that a list of samples has, encoded.
 func (b *Board) Set(tick int32, unfinished bool, events []byte) error {
-	b.samples.reset()
-	if err := b.samples.add(events); err != nil {
+	s := &b.samples
+	if unfinished {
+		s = &b.still
+		s.reset()
+	}
+	if err := s.add(events); err != nil {
 		return err
 	}
-	b.update(tick, unfinished, &b.samples, time.Now())
+	b.update(tick, unfinished, s, time.Now())
 	return nil
 }
 

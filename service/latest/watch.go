@@ -103,10 +103,13 @@ type game struct {
 	again bool
 }
 
-// run sends a response whenever the time has come. The times of all calls with the same interval are the same, so that boards are asked for
-// the same versions.
+// phases is the number of groups of calls that send at different times of an interval: what all send at once waits for itself. Those of a
+// group ask boards for the same versions.
+const phases = 8
+
+// run sends a response whenever the time has come.
 func (c *call) run(ctx context.Context) error {
-	began, heard := time.Now(), time.Time{}
+	began, heard, phase := time.Now(), time.Time{}, time.Duration(c.Boards.calls.Add(1)%phases)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -132,7 +135,8 @@ func (c *call) run(ctx context.Context) error {
 		if now.Sub(began) < hasty && slices.ContainsFunc(c.order, func(g *game) bool { return g.short == 0 }) {
 			interval = min(interval, MinInterval) // games are just being opened
 		}
-		timer.Reset(now.Truncate(interval).Add(interval).Sub(now))
+		shifted := now.Add(interval - phase*interval/phases)
+		timer.Reset(shifted.Truncate(interval).Add(interval).Sub(shifted))
 	}
 }
 
