@@ -17,8 +17,8 @@ const (
 	roomSeed   = 7
 )
 
-// roomNames are the rooms in the order in which they are played. Bots meet only in the last.
-var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "flags"}
+// roomNames are the rooms in the order in which they are played. Bots meet only in the last, which is small.
+var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd"}
 
 // room is a map: the bytes of its layers' tiles.
 type room struct {
@@ -37,6 +37,7 @@ var roomLayers = [...]struct {
 	{datafile.LayerKindTele, 2, 2},
 	{datafile.LayerKindSpeedup, 6, 4},
 	{datafile.LayerKindSwitch, 4, 16},
+	{datafile.LayerKindTune, 2, 32},
 }
 
 const (
@@ -45,6 +46,7 @@ const (
 	tele
 	speedup
 	switches
+	tune
 )
 
 // turns are the flags of a tile that is turned by 0, 1, 2 and 3 quarters.
@@ -120,8 +122,24 @@ func (r *room) furnish(name string) {
 		r.scatter(40, func(p int) { r.set(switches, p, 0, 7, 0, r.one(0, 1, 2, 3, 5, 255)) })
 	case "hook":
 		r.hooks()
-	case "flags":
-		r.scatter(90, func(p int) { r.set(game, p, r.one(21, 22, 88, 104, 91, 107, 19, 20)) })
+	case "tune":
+		for range 30 {
+			corner, zone := (5+r.random.IntN(roomHeight-10))*roomWidth+1+r.random.IntN(roomWidth-8), r.one(1, 2, 3, 4)
+			for i := range 24 {
+				r.set(tune, corner+i/6*roomWidth+i%6, zone, 68)
+			}
+		}
+	case "crowd":
+		const width, height = 14, 11
+		for i := range max(width, height) {
+			r.set(game, min(i, height)*roomWidth+width, 1)
+			r.set(game, height*roomWidth+min(i, width), 1)
+		}
+		for range 12 {
+			if p := (6+r.random.IntN(4))*roomWidth + 1 + r.random.IntN(width-1); r.layers[game][p*4] == 0 {
+				r.set(game, p, r.one(21, 22, 22, 88, 104, 104, 91, 107))
+			}
+		}
 	}
 }
 
@@ -163,13 +181,17 @@ func (r *room) events() []datafile.Event {
 	events := []datafile.Event{
 		{Kind: datafile.KindVersion, Version: datafile.Version{Version: 1}},
 		{Kind: datafile.KindInfo, Info: datafile.Info{Author: []byte("replayd"), License: []byte("CC0")}},
+		{Kind: datafile.KindSettings, Settings: datafile.Settings{Commands: [][]byte{
+			[]byte("tune_zone 1 gravity -0.2"), []byte("tune_zone 2 ground_friction 0.9"), []byte("tune_zone 2 hook_drag_speed 25"),
+			[]byte("tune_zone 3 air_control_speed 12.5"), []byte("tune_zone 3 hook_length 200"), []byte("tune_zone 3 velramp_start 300"),
+		}}},
 		{Kind: datafile.KindGroup, Group: datafile.Group{Version: 3, Name: []byte("Game"), ParallaxX: 100, ParallaxY: 100}},
 	}
 	for i, layer := range roomLayers {
 		if !slices.ContainsFunc(r.layers[i], func(b byte) bool { return b != 0 }) {
 			continue
 		}
-		events[2].Group.NumLayers++
+		events[3].Group.NumLayers++
 		events = append(events, datafile.Event{Kind: datafile.KindTileLayer, TileLayer: datafile.TileLayer{
 			Kind: layer.kind, Version: 3, Flags: layer.flags, Width: roomWidth, Height: roomHeight, Name: []byte("Game"),
 			BytesPerTile: int32(layer.bytes), Color: datafile.Color{R: 255, G: 255, B: 255, A: 255}, HasColor: true, ColorEnvelope: -1, Image: -1,
@@ -191,14 +213,36 @@ func playRooms(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 				return err
 			}
 		}
-		if i == len(roomNames)-1 {
+		script := "sleep 8s\n* kill\nsleep 8s"
+		if name == "crowd" {
 			if err := srv.Console("sv_solo_server 0"); err != nil {
 				return err
 			}
+			script = crowded
 		}
-		if err := bots.Run(ctx, "sleep 8s\n* kill\nsleep 8s"); err != nil {
+		if err := bots.Run(ctx, script); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// crowded is what happens where bots meet: they watch, die and leave meanwhile.
+const crowded = `
+	sleep 8s
+	a say /pause
+	sleep 1500ms
+	b kill
+	sleep 1500ms
+	a say /pause
+	c say /spec
+	sleep 1s
+	c say /kill
+	sleep 1s
+	c say /spec
+	d leave
+	sleep 2s
+	d join
+	d wander on
+	sleep 6s
+`

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/datafile"
@@ -20,21 +23,27 @@ var layerOf = map[datafile.LayerKind]physics.Layer{
 	datafile.LayerKindTune:    physics.LayerTune,
 }
 
-// OpenMap reads the tiles of a map file.
+// OpenMap reads the tiles and zones of a map file.
 func OpenMap(r io.ReaderAt, size int64) (*physics.Map, error) {
 	file, err := datafile.Open(r, size, datafile.DefaultLimits)
 	if err != nil {
 		return nil, fmt.Errorf("opening the map: %w", err)
 	}
 	var m *physics.Map
-	only := func(wanted datafile.Kind) datafile.Options {
-		return datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool { return kind == wanted }}
+	var settings []string
+	only := func(wanted ...datafile.Kind) datafile.Options {
+		return datafile.Options{Want: func(kind datafile.Kind, _ datafile.Place) bool { return slices.Contains(wanted, kind) }}
 	}
-	for ev, err := range decoders.All(file.Events(only(datafile.KindTileLayer))) {
+	for ev, err := range decoders.All(file.Events(only(datafile.KindTileLayer, datafile.KindSettings))) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the map: %w", err)
 		}
-		if l := &ev.TileLayer; l.Kind == datafile.LayerKindGame && m == nil {
+		switch l := &ev.TileLayer; {
+		case ev.Kind == datafile.KindSettings:
+			for _, command := range ev.Settings.Commands {
+				settings = append(settings, string(command))
+			}
+		case ev.Kind == datafile.KindTileLayer && l.Kind == datafile.LayerKindGame && m == nil:
 			if m, err = physics.NewMap(int(l.Width), int(l.Height)); err != nil {
 				return nil, err
 			}
@@ -49,7 +58,21 @@ func OpenMap(r io.ReaderAt, size int64) (*physics.Map, error) {
 		}
 		setTiles(m, &ev.Tiles)
 	}
+	for _, command := range settings {
+		tuneZone(m, command)
+	}
 	return m, nil
+}
+
+// tuneZone executes a setting of the map if it is about a zone's tuning.
+func tuneZone(m *physics.Map, command string) {
+	words := strings.Fields(command)
+	if len(words) < 4 || words[0] != "tune_zone" {
+		return
+	}
+	if zone, err := strconv.ParseUint(words[1], 10, 8); err == nil {
+		m.Tune(uint8(zone), words[2], words[3])
+	}
 }
 
 func setTiles(m *physics.Map, t *datafile.Tiles) {

@@ -1,14 +1,27 @@
 package physics_test
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
-// BenchmarkRace plays the race. Its metric is the number of characters' ticks in a second: 64 players have 3,200 in real time.
-func BenchmarkRace(b *testing.B) {
-	g := race(b)
-	var ticks int
-	for b.Loop() {
-		marks, _ := count(g.play())
-		ticks += marks[0]
+// BenchmarkWorld plays games. Its metric is the number of characters' ticks in a second: 64 players have 3,200 in real time.
+func BenchmarkWorld(b *testing.B) {
+	run := func(b *testing.B, g *game) {
+		b.ReportAllocs()
+		var ticks int
+		for b.Loop() {
+			marks, _ := count(g.play())
+			ticks += marks[0] + marks[1] + marks[2]
+		}
+		b.ReportMetric(float64(ticks)/b.Elapsed().Seconds(), "ticks/s")
 	}
-	b.ReportMetric(float64(ticks)/b.Elapsed().Seconds(), "ticks/s")
+	b.Run("race", func(b *testing.B) { run(b, race(b)) })
+	b.Run("crowd", func(b *testing.B) {
+		const recording, tiles = corpus + "teehistorian/ddnet-16.4/96998060-9642-4769-81f2-fa69be468972.teehistorian", served + "/Sunny Side Up.map"
+		if _, err := os.Stat(tiles); err != nil {
+			b.Skip("the server's maps are absent")
+		}
+		run(b, open(b, recording, tiles))
+	})
 }

@@ -17,6 +17,8 @@ func (w *World) command(c *teehistorian.ConsoleCommand) {
 		if len(c.Arguments) > 1 {
 			w.tune.command(string(c.Arguments[0]), string(c.Arguments[1]))
 		}
+	case "tune_zone", "tune_zone_reset":
+		w.doubtAll(CauseCommand)
 	case "tune_reset":
 		if len(c.Arguments) == 0 {
 			w.tune.reset()
@@ -50,6 +52,12 @@ func (w *World) command(c *teehistorian.ConsoleCommand) {
 	case "weapons", "shotgun", "grenade", "laser", "rifle", "ninja", "addweapon":
 		for _, t := range w.present {
 			t.armed = true
+		}
+	case "say", "team", "load", "swap", "practice", "emote", "eyeemote", "lock", "unlock", "invite", "timeout", "team0mode", "w", "whisper", "c",
+		"converse", "me", "rank", "teamrank", "top", "points", "info", "rules", "help", "map", "mapinfo", "times", "showothers", "showall":
+	default:
+		if s != nil && s.tee != nil && c.Flags&flagChat != 0 && w.practice[s.team] {
+			w.doubt(s.tee, CauseCommand, 0, true)
 		}
 	}
 }

@@ -23,8 +23,8 @@
 // Some things are chosen by the recording, as far as they lead exactly to it: which of the inputs of one tick was in effect, where
 // recordings do not tell; which exit a teleporter chose; who hit whom with a hammer, whose time is not recorded.
 //
-// Not calculated are weapons but the hammer, what shoots and pulls in maps, doors and switches, zones of tuning, and what
-// most commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause contradicts the game's rules.
+// Not calculated are weapons but the hammer, what shoots and pulls in maps, doors and switches, and what most
+// commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause contradicts the game's rules.
 //
 //	map.go                     the tiles
 //	world.go, command.go       the game, event by event

@@ -60,6 +60,9 @@ func (e *explanation) try(undo func()) bool {
 func (e *explanation) hit(by *tee) {
 	w := e.w
 	e.hits = e.hits[:0]
+	if !w.slots[by.id].fires {
+		return
+	}
 	for _, t := range w.present {
 		if t != by && t.wrong(&w.slots[t.id]) && w.together(t, by) && by.before.pos.sub(t.before.pos).length() < hammerReach {
 			t.hits = append(t.hits, by.id)

@@ -51,6 +51,7 @@ type Map struct {
 	through       bool           // has tiles that let hooks through walls
 	stops         bool           // has tiles that stop characters
 	outs          map[out][]vec
+	zones         map[uint8]*tuning
 	spawns        map[vec]bool
 	starts        []vec // the spawns, without those beside them
 	hearts        []vec // what lies about and freezes
@@ -72,7 +73,7 @@ func NewMap(width, height int) (*Map, error) {
 	return &Map{
 		width: width, height: height,
 		game: make([]uint8, width*height), odd: make([]bool, width*height),
-		outs: map[out][]vec{}, spawns: map[vec]bool{},
+		outs: map[out][]vec{}, spawns: map[vec]bool{}, zones: map[uint8]*tuning{},
 	}, nil
 }
 
@@ -122,6 +123,15 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 		o := out{tile.Index, tile.Number}
 		m.outs[o] = append(m.outs[o], center)
 	}
+}
+
+// Tune sets a value of the tuning of a zone, as the map's command tune_zone does.
+func (m *Map) Tune(zone uint8, name, value string) {
+	if m.zones[zone] == nil {
+		m.zones[zone] = &tuning{}
+		m.zones[zone].reset()
+	}
+	m.zones[zone].command(name, value)
 }
 
 // acts reports whether a tile does something to who passes it, apart from being solid or deadly.
@@ -234,6 +244,9 @@ const (
 	tileUnlimitedOff       = 89
 	tileJetpackOff         = 90
 	tileHookOff            = 91
+	tileTeleGun            = 96
+	tileTeleGrenade        = 112
+	tileTeleLaser          = 128
 	tileCollisionOn        = 104
 	tileUnlimitedOn        = 105
 	tileJetpackOn          = 106

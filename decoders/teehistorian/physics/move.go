@@ -43,6 +43,10 @@ func (w *World) slide(c *core, tune *tuning) vec {
 	}
 	steps := cut(min(length, maxSpeed*2))
 	share := 1 / float32(steps+1)
+	var bounce vec // the share of a velocity that walls turn round
+	if w.elastic {
+		bounce = vec{min(max(tune[elasticityX], -1), 1), min(max(tune[elasticityY], -1), 1)}
+	}
 	for range steps + 1 {
 		if vel == (vec{}) {
 			break
@@ -57,16 +61,16 @@ func (w *World) slide(c *core, tune *tuning) vec {
 				down, side = true, true
 			}
 			if down {
-				if vel.y > 0 && tune[elasticityY] > 0 {
+				if vel.y > 0 && bounce.y > 0 {
 					c.jumped &^= jumpUsed
 					c.done = 0
 				}
 				next.y = pos.y
-				vel.y = float32(vel.y * -min(max(tune[elasticityY], -1), 1))
+				vel.y = float32(vel.y * -bounce.y)
 			}
 			if side {
 				next.x = pos.x
-				vel.x = float32(vel.x * -min(max(tune[elasticityX], -1), 1))
+				vel.x = float32(vel.x * -bounce.x)
 			}
 		}
 		pos = next

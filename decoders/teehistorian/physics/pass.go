@@ -117,6 +117,7 @@ func (w *World) touch(t *tee, place int, odd bool) {
 			*s.what = !s.value
 		}
 	}
+	t.armed = t.armed || c.jetpack || is(tileTeleGun) || is(tileTeleGrenade) || is(tileTeleLaser)
 	if is(tileWallJump) && c.vel.y > 0 && c.wall != 0 && c.wallReady {
 		c.wallReady = false
 		c.done = max(c.jumps-2, 0)

@@ -2,7 +2,7 @@ package physics_test
 
 import "testing"
 
-// TestTiles plays games of a real server with six bots, who wander through rooms full of tiles of a kind. Each tick is proven. The games
+// TestTiles plays games of a real server with six bots, who wander through rooms full of tiles of a kind, alone but in the last. Each tick is proven. The games
 // and maps are made by e2e/record, as the scenario rooms.
 func TestTiles(t *testing.T) {
 	for _, test := range []struct{ room, tiles string }{
@@ -12,7 +12,8 @@ func TestTiles(t *testing.T) {
 		{"freeze", "freeze, deep, live, their opposites, freeze of the switch layer, death"},
 		{"jumps", "refills, jumps from walls, numbers of jumps, unlimited ones, endless hooks"},
 		{"hook", "walls that hooks pass, also one way, and what stops them, teleporters of hooks"},
-		{"flags", "solo, collision, hooking and hitting, off and on"},
+		{"tune", "zones of tuning"},
+		{"crowd", "solo, collision and hooking, off and on, hammers, watching, dying and leaving"},
 	} {
 		t.Run(test.room, func(t *testing.T) {
 			const dir = "testdata/rooms/"

@@ -118,7 +118,7 @@ func (w *World) possible(t *tee) Cause {
 		if near(other.before.pos, hammerReach) {
 			return CauseWeapon
 		}
-		if other.trust.doubted() && near(other.before.pos, t.tune[hookLength]+size*2) {
+		if (w.evenHooks || other.trust.doubted()) && near(other.before.pos, t.tune[hookLength]+size*2) {
 			return CauseOther
 		}
 	}

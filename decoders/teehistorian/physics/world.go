@@ -3,24 +3,30 @@ package physics
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
 // World plays the game of one recording again on its map, and compares each tick with the recording.
 type World struct {
-	tiles *Map
-	tune  tuning
-	tick  int32 // the last tick that was played
-	slots []slot
+	tiles   *Map
+	tune    tuning
+	untuned tuning // of zones without a tuning of their own
+	tick    int32  // the last tick that was played
+	slots   []slot
 	// present has the characters by id, order as the server has them act: who came last is first.
 	present, order, close []*tee
 
 	freezeTicks int32
 	keepHook    bool
 	soloServer  bool
-	specPause   pause // what watching means
-	ambiguous   bool  // the recording does not tell exactly when inputs came into effect
+	elastic     bool           // the server knows elastic walls
+	practice    map[int32]bool // by team
+	endless     bool           // all hooks are
+	evenHooks   bool           // characters act in another order than by their age
+	specPause   pause          // what watching means
+	ambiguous   bool           // the recording does not tell exactly when inputs came into effect
 
 	upheaval bool // somebody left or changed the team in this tick
 	tries    int  // how often ticks may be played again
@@ -38,6 +44,7 @@ type slot struct {
 	several  bool
 	hasInput bool
 	pause    pause
+	fires    bool // has pressed the fire key
 	// spectates: it has left the players, who alone can pause.
 	spectates bool
 	team      int32
@@ -78,11 +85,23 @@ type tee struct {
 // lastAmbiguous is the last version of recordings in which a client may have several inputs in a tick.
 const lastAmbiguous = 10
 
+// firstElastic is the first release whose tuning has elastic walls.
+const firstElastic = 17
+
+// release returns the release of DDNet in a server's version, such as 16 in "0.6.4, 16.4".
+func release(version string) int {
+	_, ddnet, _ := strings.Cut(version, ", ")
+	major, _, _ := strings.Cut(ddnet, ".")
+	n, _ := strconv.Atoi(major)
+	return n
+}
+
 // New returns the world of a recording with this header. It calls check for each character and tick, whose result is valid until
 // check returns.
 func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
-	w := &World{tiles: m, check: check, freezeTicks: 3 * ticksPerSecond}
+	w := &World{tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, practice: map[int32]bool{}}
 	w.tune.reset()
+	w.untuned.reset()
 	for name, value := range h.Tuning {
 		w.tune.setText(name, value)
 	}
@@ -91,10 +110,13 @@ func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 	}
 	w.keepHook = h.Config["sv_teleport_hold_hook"] == "1"
 	w.soloServer = h.Config["sv_solo_server"] == "1" || h.Config["sv_team"] == "3"
+	w.endless = h.Config["sv_endless_drag"] == "1"
+	w.evenHooks = h.Config["sv_no_weak_hook"] == "1"
 	w.specPause = pausePlace
 	if h.Config["sv_pauseable"] == "1" {
 		w.specPause = pauseAway
 	}
+	w.elastic = release(h.ServerVersion) >= firstElastic
 	w.ambiguous = h.VersionMinor <= lastAmbiguous
 	return w
 }
@@ -167,6 +189,10 @@ func (w *World) Apply(ev *teehistorian.Event) {
 				w.doubt(t, CauseCommand, 0, false)
 			}
 		}
+	case teehistorian.KindTeamPractice:
+		if team := ev.TeamPractice.Team; team >= 0 && team < teehistorian.MaxClients {
+			w.practice[team] = ev.TeamPractice.Practice
+		}
 	case teehistorian.KindDamage:
 		w.doubtAll(CauseCommand)
 	}
@@ -201,6 +227,7 @@ func (w *World) setInput(id int32, in *teehistorian.Input) {
 		s.several = true
 	}
 	s.input, s.hasInput, s.changed = *in, true, w.tick
+	s.fires = s.fires || in.Fire != 0
 }
 
 // maxRest is how many ticks in a row without a record are played.
@@ -318,7 +345,9 @@ func (w *World) zone(t *tee) {
 		return
 	}
 	if number := tiles[w.tiles.at(t.core.pos)].Number; number != 0 {
-		w.doubt(t, CauseTile, tileTuneZone, false)
+		if t.tune = w.tiles.zones[number]; t.tune == nil {
+			t.tune = &w.untuned
+		}
 	}
 }
 
@@ -343,6 +372,7 @@ func (w *World) enter(s *slot, id int32) {
 	}
 	t := s.spare
 	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0]}
+	t.core.endless = w.endless
 	t.before = t.core
 	s.tee = t
 	if s.hasInput {
