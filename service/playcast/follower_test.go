@@ -23,7 +23,7 @@ func TestPattern(t *testing.T) {
 	for _, c := range []struct{ pattern, yes, no string }{
 		{
 			"https://relay.example.org/tv/*", "https://relay.example.org/tv/s1t2 https://RELAY.example.org:443/tv/a/ https://relay.example.org/tv/a%20b",
-			"http://relay.example.org/tv/a https://relay.example.org/tv/a/b https://relay.example.org/tv https://relay.example.org/tv/../admin " +
+			"http://relay.example.org/tv/a https://relay.example.org/tv/a/b https://relay.example.org/tv https://relay.example.org/tv/.. https://relay.example.org/tv/../admin " +
 				"https://relay.example.org/tv/%2e%2e https://relay.example.org/tv/a%2fb https://relay.example.org/tv/a?b=c https://relay.example.org:8443/tv/a " +
 				"https://relay.example.org/tv//a https://relay.example.org.evil.org/tv/a https://evil.org/relay.example.org/tv/a https://user@relay.example.org/tv/a",
 		},

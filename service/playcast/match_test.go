@@ -284,6 +284,36 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// TestRemoved: a file that somebody removes while nobody writes it does not come back, neither empty nor with a part of its match.
+func TestRemoved(t *testing.T) {
+	r, dir := playcasttest.New(t, 40), t.TempDir()
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	r.Fault = func(http.ResponseWriter, *http.Request, []byte) bool {
+		if r.Newest == playcasttest.First+10 {
+			kill()
+		}
+		return false
+	}
+	if err := matchOf(t, r, dir).Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	unlock := r.Lock()
+	r.Fault = nil
+	unlock()
+	removed, _ := filepath.Glob(filepath.Join(dir, "*.dem"))
+	if err := os.Remove(removed[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := matchOf(t, r, dir).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*.dem"))
+	if len(left) != 1 || left[0] == removed[0] {
+		t.Error(left)
+	}
+}
+
 // TestAbsent: a relay that does not have a fragment for a while, as caches tell for seconds, has not dropped it.
 func TestAbsent(t *testing.T) {
 	r, dir := playcasttest.New(t, 30), t.TempDir()
