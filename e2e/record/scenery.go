@@ -111,12 +111,15 @@ func (s *scene) events(game []byte) []datafile.Event {
 		group("Sky", 0, 0, 1), group("Hills", 40, 1, 1), group("Game", 100, 2, 4),
 	}
 	dusk, dawn := datafile.Color{R: 52, G: 84, B: 140, A: 255}, datafile.Color{R: 246, G: 202, B: 160, A: 255}
-	events = append(events, quads("Sky", quad(-2600, -800, 2600, -800, -2600, 800, 2600, 800, dusk, dusk, dawn, dawn))...)
-	var hills []datafile.Quad
-	for i := range 12 {
-		x, top := int32(-600+i*330), int32(330-i*137%190)
-		far, near := datafile.Color{R: 96, G: 122, B: 150, A: 255}, datafile.Color{R: 60, G: 92, B: 112, A: 255}
-		hills = append(hills, quad(x+180, top, x+260, top, x-160, 900, x+600, 900, far, far, near, near))
+	const far = 8000 // farther than any view
+	events = append(events, quads("Sky",
+		quad(-far, -far, far, -far, -far, -700, far, -700, dusk, dusk, dusk, dusk), quad(-far, -700, far, -700, -far, 900, far, 900, dusk, dusk, dawn, dawn),
+		quad(-far, 900, far, 900, -far, far, far, far, dawn, dawn, dawn, dawn))...)
+	foot := datafile.Color{R: 60, G: 92, B: 112, A: 255}
+	hills := []datafile.Quad{quad(-far, 900, far, 900, -far, far, far, far, foot, foot, foot, foot)}
+	for i := -8; i < 24; i++ {
+		x, top, peak := int32(-600+i*330), int32(330-(i+8)*137%190), datafile.Color{R: 96, G: 122, B: 150, A: 255}
+		hills = append(hills, quad(x+180, top, x+260, top, x-160, 900, x+600, 900, peak, peak, foot, foot))
 	}
 	events = append(events, quads("Hills", hills...)...)
 	events = append(events, layer(datafile.LayerKindTiles, 0, 0, "Behind", s.behind)...)
