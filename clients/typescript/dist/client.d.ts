@@ -8,6 +8,7 @@ import { type FollowState, type SlowConsumer, type StreamEnd, type StreamEventsR
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
+import { type Subscribed } from "./subscription.js";
 /** A filter: EventFilter, or a plain object with some of its fields. */
 export type Filter = MessageInitShape<typeof EventFilterSchema>;
 /** The options of a stream. All are optional. See proto/replayd/v1/stream.proto for details. */
@@ -80,6 +81,17 @@ export interface StreamOptions {
     /** Ends the stream with the signal's reason. */
     signal?: AbortSignal;
 }
+/** The options of a subscription. All are optional. See proto/replayd/v1/subscribe.proto for details. */
+export interface SubscribeOptions extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
+    /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
+    token?: Uint8Array;
+    /** Only replays of these formats. */
+    formats?: readonly Format[];
+    /** Only replays that match this filter. */
+    filter?: SearchFilter;
+    /** How many replays are streamed at once in each root, besides the live ones. Default 2. */
+    parallel?: number;
+}
 /** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
 export type SearchFilter = MessageInitShape<typeof ReplayFilterSchema>;
 /** The options of a list of replays. All are optional. See proto/replayd/v1/replay.proto for details. */
@@ -143,6 +155,13 @@ export declare class Client {
     responses(replay: string, options?: StreamOptions): Stream<StreamEventsResponse>;
     private open;
     private receive;
+    /**
+     * Streams the events of all replays below a directory, or of all roots: of those that are over, live ones, and those to come.
+     *
+     * It goes on for ever, and yields each response. When the daemon restarts or the connection breaks, it continues after the last one;
+     * `retry` says how. With `token`, a later call continues where another one was.
+     */
+    subscribe(directory?: string, options?: SubscribeOptions): AsyncGenerator<Subscribed, void, undefined>;
     /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
     protected upload(source: Bytes, name: string, options: StreamOptions): {
         session: Session;

@@ -6,9 +6,11 @@ import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSche
 import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayOrder, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { ArrowCompression, DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
+import { SubscribeEventsRequestSchema } from "../gen/replayd/v1/subscribe_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
+import { Subscription } from "./subscription.js";
 import { Watchdog } from "./watchdog.js";
 /** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
 export class Stream {
@@ -133,35 +135,50 @@ export class Client {
     async *receive(session, signal) {
         while (!session.end) {
             signal?.throwIfAborted();
-            const connection = new AbortController();
-            const stop = () => connection.abort(signal?.reason);
-            signal?.addEventListener("abort", stop);
-            const watchdog = new Watchdog(session.silence, connection);
-            let failure;
+            let failure = new ReplaydError(Code.Unavailable, "the stream stopped without an end");
             session.called();
             try {
-                const responses = this.stubs.streamEvents(session.request, { signal: connection.signal });
-                for await (const response of watchdog.watch(responses)) {
+                const call = (signal) => this.stubs.streamEvents(session.request, { signal });
+                for await (const response of connected(call, session.silence, signal)) {
                     if (session.observe(response))
                         yield response;
                 }
-                failure = new ReplaydError(Code.Unavailable, "the stream stopped without an end");
             }
             catch (thrown) {
                 signal?.throwIfAborted();
-                if (thrown instanceof Error && thrown.name === "SequenceError")
+                if (!(thrown instanceof ReplaydError))
                     throw thrown;
-                failure = watchdog.expired
-                    ? new ReplaydError(Code.Unavailable, `no response for ${session.silence} ms`)
-                    : ReplaydError.from(thrown);
-            }
-            finally {
-                watchdog.stop();
-                signal?.removeEventListener("abort", stop);
-                connection.abort();
+                failure = thrown;
             }
             if (!session.end)
                 await sleep(session.delay(failure), signal);
+        }
+    }
+    /**
+     * Streams the events of all replays below a directory, or of all roots: of those that are over, live ones, and those to come.
+     *
+     * It goes on for ever, and yields each response. When the daemon restarts or the connection breaks, it continues after the last one;
+     * `retry` says how. With `token`, a later call continues where another one was.
+     */
+    async *subscribe(directory = "", options = {}) {
+        const subscription = new Subscription(subscribeRequest(directory, options), options.retry ?? {});
+        const { signal } = options;
+        for (;;) {
+            signal?.throwIfAborted();
+            let failure = new ReplaydError(Code.Unavailable, "the stream stopped");
+            subscription.called();
+            try {
+                const call = (signal) => this.stubs.subscribeEvents(subscription.request, { signal });
+                for await (const response of connected(call, subscription.silence, signal))
+                    yield subscription.take(response);
+            }
+            catch (thrown) {
+                signal?.throwIfAborted();
+                if (!(thrown instanceof ReplaydError))
+                    throw thrown;
+                failure = thrown;
+            }
+            await sleep(subscription.delay(failure), signal);
         }
     }
     /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
@@ -328,6 +345,11 @@ const optionNames = {
     retry: true,
     signal: true,
 };
+/** The names of the options of streams that subscriptions have, too. */
+const subscribeOptionNames = { ...optionNames };
+for (const name of ["cursor", "tick", "last", "now", "follow", "followSuccessors", "successorRule"]) {
+    delete subscribeOptionNames[name];
+}
 /**
  * Throws a TypeError for an unknown name. Without the check, a misspelt filter would be ignored and all events streamed. The
  * properties that generated messages have themselves, such as $typeName, are permitted.
@@ -421,6 +443,39 @@ function build(replay, options) {
     if (options.heartbeat !== undefined)
         request.heartbeatInterval = durationFromMs(options.heartbeat);
     return request;
+}
+/** The request for a subscription that the options describe. */
+function subscribeRequest(directory, options) {
+    const { token = new Uint8Array(), formats = [], filter, parallel = 0, ...streamed } = options;
+    checkNames("option of a subscription", streamed, subscribeOptionNames);
+    checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
+    return create(SubscribeEventsRequestSchema, {
+        directory,
+        token,
+        formats: [...formats],
+        options: build("", streamed),
+        parallel,
+        ...(filter && { filter: create(ReplayFilterSchema, filter) }),
+    });
+}
+/** Makes a call and yields its responses. It throws a ReplaydError, or the signal's reason. */
+async function* connected(call, silence, signal) {
+    const connection = new AbortController();
+    const stop = () => connection.abort(signal?.reason);
+    signal?.addEventListener("abort", stop);
+    const watchdog = new Watchdog(silence, connection);
+    try {
+        yield* watchdog.watch(call(connection.signal));
+    }
+    catch (thrown) {
+        signal?.throwIfAborted();
+        throw watchdog.expired ? new ReplaydError(Code.Unavailable, `no response for ${silence} ms`) : ReplaydError.from(thrown);
+    }
+    finally {
+        watchdog.stop();
+        signal?.removeEventListener("abort", stop);
+        connection.abort();
+    }
 }
 /** Sends a token with every call. */
 export function bearer(token) {

@@ -8,4 +8,5 @@ export { Entity, EntityState, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { Batch, Event } from "./event.js";
 export {} from "./session.js";
+export { Subscribed } from "./subscription.js";
 export { Table } from "./table.js";

@@ -1,5 +1,5 @@
 import type { Replay } from "../gen/replayd/v1/replay_pb.js";
-import { FollowState, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart } from "../gen/replayd/v1/stream_pb.js";
+import { FollowState, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart, type Table } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 /**
  * How an interrupted stream is resumed. A stream that has not begun is retried only if it follows. Other streams throw the
@@ -18,11 +18,27 @@ export interface Retry {
     /** Called before each attempt, with the error and the delay in ms. */
     onRetry?: (error: ReplaydError, delay: number) => void;
 }
+/** Milliseconds without a response after which a connection is considered dead. */
+export declare function silenceOf({ heartbeatInterval: asked }: StreamEventsRequest): number;
+/** Adds the schema to each table. The daemon sends it only with the first of a kind. */
+export declare function addSchemas(tables: Table[], schemas: Map<string, Uint8Array>): void;
+/** The calls of one stream, of which each may fail. */
+export declare class Attempts {
+    readonly retry: Retry | false;
+    private failures;
+    private failingSince;
+    private calledAt;
+    constructor(retry: Retry | false);
+    /** Records the time when a call begins. */
+    called(): void;
+    /** Records that the stream goes on. */
+    succeeded(): void;
+    /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
+    delay(error: ReplaydError, begun: boolean): number;
+}
 /** One stream over any number of connections. */
 export declare class Session {
-    private readonly retry;
     readonly request: StreamEventsRequest;
-    /** Milliseconds without a response after which a connection is considered dead. */
     readonly silence: number;
     start: StreamStart | undefined;
     replay: Replay | undefined;
@@ -34,16 +50,12 @@ export declare class Session {
     private readonly schemas;
     /** The state at the current position was not yielded completely yet. */
     private stateDue;
-    private failures;
-    private failingSince;
-    private calledAt;
+    private readonly attempts;
     constructor(request: StreamEventsRequest, retry: Retry | false);
     /** Records the time when a call begins. */
     called(): void;
     /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
     observe({ cursor, response }: StreamEventsResponse): boolean;
-    /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
-    private addSchemas;
     private started;
     private advance;
     /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */

@@ -9,11 +9,58 @@ const maxHeartbeat = 300_000;
 const silentHeartbeats = 3;
 /** A connection that lasts this many ms resets the count of failures. The daemon may have had no replay to follow yet. */
 const lasting = 60_000;
+/** Milliseconds without a response after which a connection is considered dead. */
+export function silenceOf({ heartbeatInterval: asked }) {
+    const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
+    return silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
+}
+/** Adds the schema to each table. The daemon sends it only with the first of a kind. */
+export function addSchemas(tables, schemas) {
+    for (const table of tables) {
+        if (table.schema.length > 0)
+            schemas.set(table.kind, table.schema);
+        else
+            table.schema = schemas.get(table.kind);
+    }
+}
+/** The calls of one stream, of which each may fail. */
+export class Attempts {
+    retry;
+    failures = 0;
+    failingSince;
+    calledAt = 0;
+    constructor(retry) {
+        this.retry = retry;
+    }
+    /** Records the time when a call begins. */
+    called() {
+        this.calledAt = performance.now();
+    }
+    /** Records that the stream goes on. */
+    succeeded() {
+        this.failures = 0;
+        this.failingSince = undefined;
+    }
+    /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
+    delay(error, begun) {
+        if (!this.retry || !begun || !error.transient)
+            throw error;
+        const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
+        const now = performance.now();
+        if (now - this.calledAt > lasting)
+            this.succeeded();
+        this.failingSince ??= now;
+        if (now - this.failingSince > giveUpAfter)
+            throw error;
+        const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
+        const delay = Math.max(longest * (0.5 + Math.random() / 2), Math.min(error.retryAfterMs ?? 0, maximum));
+        onRetry?.(error, delay);
+        return delay;
+    }
+}
 /** One stream over any number of connections. */
 export class Session {
-    retry;
     request;
-    /** Milliseconds without a response after which a connection is considered dead. */
     silence;
     start;
     replay;
@@ -25,19 +72,15 @@ export class Session {
     schemas = new Map();
     /** The state at the current position was not yielded completely yet. */
     stateDue = true;
-    failures = 0;
-    failingSince;
-    calledAt = 0;
+    attempts;
     constructor(request, retry) {
-        this.retry = retry;
         this.request = clone(StreamEventsRequestSchema, request);
-        const asked = request.heartbeatInterval;
-        const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
-        this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
+        this.silence = silenceOf(request);
+        this.attempts = new Attempts(retry);
     }
     /** Records the time when a call begins. */
     called() {
-        this.calledAt = performance.now();
+        this.attempts.called();
     }
     /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
     observe({ cursor, response }) {
@@ -48,12 +91,11 @@ export class Session {
             const withState = this.request.start?.withState ?? false;
             this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
         }
-        if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.retry)
+        if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.attempts.retry)
             return false;
-        this.failures = 0;
-        this.failingSince = undefined;
+        this.attempts.succeeded();
         if (response.case === "state" || response.case === "batch")
-            this.addSchemas(response.value.tables);
+            addSchemas(response.value.tables, this.schemas);
         switch (response.case) {
             case "state": {
                 // A resumed stream with withState begins with the state again, which the caller already has.
@@ -82,15 +124,6 @@ export class Session {
         }
         return true;
     }
-    /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
-    addSchemas(tables) {
-        for (const table of tables) {
-            if (table.schema.length > 0)
-                this.schemas.set(table.kind, table.schema);
-            else
-                table.schema = this.schemas.get(table.kind);
-        }
-    }
     started(start) {
         const again = this.start !== undefined;
         if (again && this.request.start?.at.case === "cursor" && start.nextSequence !== this.expected) {
@@ -113,21 +146,6 @@ export class Session {
     }
     /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
     delay(error) {
-        const begun = this.start !== undefined || this.request.follow;
-        if (!this.retry || !begun || !error.transient)
-            throw error;
-        const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
-        const now = performance.now();
-        if (now - this.calledAt > lasting) {
-            this.failures = 0;
-            this.failingSince = undefined;
-        }
-        this.failingSince ??= now;
-        if (now - this.failingSince > giveUpAfter)
-            throw error;
-        const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
-        const delay = Math.max(longest * (0.5 + Math.random() / 2), Math.min(error.retryAfterMs ?? 0, maximum));
-        onRetry?.(error, delay);
-        return delay;
+        return this.attempts.delay(error, this.start !== undefined || this.request.follow);
     }
 }

@@ -41,10 +41,12 @@ import {
   type StreamStart,
   SuccessorRule,
 } from "../gen/replayd/v1/stream_pb.js";
+import { type SubscribeEventsRequest, SubscribeEventsRequestSchema } from "../gen/replayd/v1/subscribe_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
+import { type Subscribed, Subscription } from "./subscription.js";
 import { Watchdog } from "./watchdog.js";
 
 /** A filter: EventFilter, or a plain object with some of its fields. */
@@ -119,6 +121,19 @@ export interface StreamOptions {
   retry?: Retry | false;
   /** Ends the stream with the signal's reason. */
   signal?: AbortSignal;
+}
+
+/** The options of a subscription. All are optional. See proto/replayd/v1/subscribe.proto for details. */
+export interface SubscribeOptions
+  extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
+  /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
+  token?: Uint8Array;
+  /** Only replays of these formats. */
+  formats?: readonly Format[];
+  /** Only replays that match this filter. */
+  filter?: SearchFilter;
+  /** How many replays are streamed at once in each root, besides the live ones. Default 2. */
+  parallel?: number;
 }
 
 /** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
@@ -273,30 +288,44 @@ export class Client {
   private async *receive(session: Session, signal?: AbortSignal): AsyncGenerator<StreamEventsResponse, void, undefined> {
     while (!session.end) {
       signal?.throwIfAborted();
-      const connection = new AbortController();
-      const stop = () => connection.abort(signal?.reason);
-      signal?.addEventListener("abort", stop);
-      const watchdog = new Watchdog(session.silence, connection);
-      let failure: ReplaydError;
+      let failure = new ReplaydError(Code.Unavailable, "the stream stopped without an end");
       session.called();
       try {
-        const responses = this.stubs.streamEvents(session.request, { signal: connection.signal });
-        for await (const response of watchdog.watch(responses)) {
+        const call = (signal: AbortSignal) => this.stubs.streamEvents(session.request, { signal });
+        for await (const response of connected(call, session.silence, signal)) {
           if (session.observe(response)) yield response;
         }
-        failure = new ReplaydError(Code.Unavailable, "the stream stopped without an end");
       } catch (thrown) {
         signal?.throwIfAborted();
-        if (thrown instanceof Error && thrown.name === "SequenceError") throw thrown;
-        failure = watchdog.expired
-          ? new ReplaydError(Code.Unavailable, `no response for ${session.silence} ms`)
-          : ReplaydError.from(thrown);
-      } finally {
-        watchdog.stop();
-        signal?.removeEventListener("abort", stop);
-        connection.abort();
+        if (!(thrown instanceof ReplaydError)) throw thrown;
+        failure = thrown;
       }
       if (!session.end) await sleep(session.delay(failure), signal);
+    }
+  }
+
+  /**
+   * Streams the events of all replays below a directory, or of all roots: of those that are over, live ones, and those to come.
+   *
+   * It goes on for ever, and yields each response. When the daemon restarts or the connection breaks, it continues after the last one;
+   * `retry` says how. With `token`, a later call continues where another one was.
+   */
+  async *subscribe(directory = "", options: SubscribeOptions = {}): AsyncGenerator<Subscribed, void, undefined> {
+    const subscription = new Subscription(subscribeRequest(directory, options), options.retry ?? {});
+    const { signal } = options;
+    for (;;) {
+      signal?.throwIfAborted();
+      let failure = new ReplaydError(Code.Unavailable, "the stream stopped");
+      subscription.called();
+      try {
+        const call = (signal: AbortSignal) => this.stubs.subscribeEvents(subscription.request, { signal });
+        for await (const response of connected(call, subscription.silence, signal)) yield subscription.take(response);
+      } catch (thrown) {
+        signal?.throwIfAborted();
+        if (!(thrown instanceof ReplaydError)) throw thrown;
+        failure = thrown;
+      }
+      await sleep(subscription.delay(failure), signal);
     }
   }
 
@@ -481,6 +510,12 @@ const optionNames: Record<keyof StreamOptions, true> = {
   signal: true,
 };
 
+/** The names of the options of streams that subscriptions have, too. */
+const subscribeOptionNames: Partial<typeof optionNames> = { ...optionNames };
+for (const name of ["cursor", "tick", "last", "now", "follow", "followSuccessors", "successorRule"] as const) {
+  delete subscribeOptionNames[name];
+}
+
 /**
  * Throws a TypeError for an unknown name. Without the check, a misspelt filter would be ignored and all events streamed. The
  * properties that generated messages have themselves, such as $typeName, are permitted.
@@ -569,6 +604,43 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
   if (options.maxBatchDelay !== undefined) request.maxBatchDelay = durationFromMs(options.maxBatchDelay);
   if (options.heartbeat !== undefined) request.heartbeatInterval = durationFromMs(options.heartbeat);
   return request;
+}
+
+/** The request for a subscription that the options describe. */
+function subscribeRequest(directory: string, options: SubscribeOptions): SubscribeEventsRequest {
+  const { token = new Uint8Array(), formats = [], filter, parallel = 0, ...streamed } = options;
+  checkNames("option of a subscription", streamed, subscribeOptionNames);
+  checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
+  return create(SubscribeEventsRequestSchema, {
+    directory,
+    token,
+    formats: [...formats],
+    options: build("", streamed),
+    parallel,
+    ...(filter && { filter: create(ReplayFilterSchema, filter) }),
+  });
+}
+
+/** Makes a call and yields its responses. It throws a ReplaydError, or the signal's reason. */
+async function* connected<T>(
+  call: (signal: AbortSignal) => AsyncIterable<T>,
+  silence: number,
+  signal?: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
+  const connection = new AbortController();
+  const stop = () => connection.abort(signal?.reason);
+  signal?.addEventListener("abort", stop);
+  const watchdog = new Watchdog(silence, connection);
+  try {
+    yield* watchdog.watch(call(connection.signal));
+  } catch (thrown) {
+    signal?.throwIfAborted();
+    throw watchdog.expired ? new ReplaydError(Code.Unavailable, `no response for ${silence} ms`) : ReplaydError.from(thrown);
+  } finally {
+    watchdog.stop();
+    signal?.removeEventListener("abort", stop);
+    connection.abort();
+  }
 }
 
 /** Sends a token with every call. */

@@ -41,10 +41,57 @@ const silentHeartbeats = 3;
 /** A connection that lasts this many ms resets the count of failures. The daemon may have had no replay to follow yet. */
 const lasting = 60_000;
 
+/** Milliseconds without a response after which a connection is considered dead. */
+export function silenceOf({ heartbeatInterval: asked }: StreamEventsRequest): number {
+  const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
+  return silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
+}
+
+/** Adds the schema to each table. The daemon sends it only with the first of a kind. */
+export function addSchemas(tables: Table[], schemas: Map<string, Uint8Array>): void {
+  for (const table of tables) {
+    if (table.schema.length > 0) schemas.set(table.kind, table.schema);
+    else table.schema = schemas.get(table.kind)!;
+  }
+}
+
+/** The calls of one stream, of which each may fail. */
+export class Attempts {
+  private failures = 0;
+  private failingSince: number | undefined;
+  private calledAt = 0;
+
+  constructor(readonly retry: Retry | false) {}
+
+  /** Records the time when a call begins. */
+  called(): void {
+    this.calledAt = performance.now();
+  }
+
+  /** Records that the stream goes on. */
+  succeeded(): void {
+    this.failures = 0;
+    this.failingSince = undefined;
+  }
+
+  /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
+  delay(error: ReplaydError, begun: boolean): number {
+    if (!this.retry || !begun || !error.transient) throw error;
+    const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
+    const now = performance.now();
+    if (now - this.calledAt > lasting) this.succeeded();
+    this.failingSince ??= now;
+    if (now - this.failingSince > giveUpAfter) throw error;
+    const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
+    const delay = Math.max(longest * (0.5 + Math.random() / 2), Math.min(error.retryAfterMs ?? 0, maximum));
+    onRetry?.(error, delay);
+    return delay;
+  }
+}
+
 /** One stream over any number of connections. */
 export class Session {
   readonly request: StreamEventsRequest;
-  /** Milliseconds without a response after which a connection is considered dead. */
   readonly silence: number;
   start: StreamStart | undefined;
   replay: Replay | undefined;
@@ -56,23 +103,17 @@ export class Session {
   private readonly schemas = new Map<string, Uint8Array>();
   /** The state at the current position was not yielded completely yet. */
   private stateDue = true;
-  private failures = 0;
-  private failingSince: number | undefined;
-  private calledAt = 0;
+  private readonly attempts: Attempts;
 
-  constructor(
-    request: StreamEventsRequest,
-    private readonly retry: Retry | false,
-  ) {
+  constructor(request: StreamEventsRequest, retry: Retry | false) {
     this.request = clone(StreamEventsRequestSchema, request);
-    const asked = request.heartbeatInterval;
-    const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
-    this.silence = silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
+    this.silence = silenceOf(request);
+    this.attempts = new Attempts(retry);
   }
 
   /** Records the time when a call begins. */
   called(): void {
-    this.calledAt = performance.now();
+    this.attempts.called();
   }
 
   /** Updates the stream with a response. Returns false if it concerns only the connection and must not be yielded. */
@@ -83,10 +124,9 @@ export class Session {
       const withState = this.request.start?.withState ?? false;
       this.request.start = create(StartSchema, { at: { case: "cursor", value: cursor }, withState });
     }
-    if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.retry) return false;
-    this.failures = 0;
-    this.failingSince = undefined;
-    if (response.case === "state" || response.case === "batch") this.addSchemas(response.value.tables);
+    if (response.case === "end" && response.value.reason === EndReason.SERVER_DRAINING && this.attempts.retry) return false;
+    this.attempts.succeeded();
+    if (response.case === "state" || response.case === "batch") addSchemas(response.value.tables, this.schemas);
     switch (response.case) {
       case "state": {
         // A resumed stream with withState begins with the state again, which the caller already has.
@@ -116,14 +156,6 @@ export class Session {
     return true;
   }
 
-  /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
-  private addSchemas(tables: Table[]): void {
-    for (const table of tables) {
-      if (table.schema.length > 0) this.schemas.set(table.kind, table.schema);
-      else table.schema = this.schemas.get(table.kind)!;
-    }
-  }
-
   private started(start: StreamStart): boolean {
     const again = this.start !== undefined;
     if (again && this.request.start?.at.case === "cursor" && start.nextSequence !== this.expected) {
@@ -145,19 +177,6 @@ export class Session {
 
   /** Returns how many ms to wait before the next attempt, or throws the error if there must be none. */
   delay(error: ReplaydError): number {
-    const begun = this.start !== undefined || this.request.follow;
-    if (!this.retry || !begun || !error.transient) throw error;
-    const { initial = 100, maximum = 5_000, giveUpAfter = 600_000, onRetry } = this.retry;
-    const now = performance.now();
-    if (now - this.calledAt > lasting) {
-      this.failures = 0;
-      this.failingSince = undefined;
-    }
-    this.failingSince ??= now;
-    if (now - this.failingSince > giveUpAfter) throw error;
-    const longest = Math.min(initial * 2 ** Math.min(this.failures++, 30), maximum);
-    const delay = Math.max(longest * (0.5 + Math.random() / 2), Math.min(error.retryAfterMs ?? 0, maximum));
-    onRetry?.(error, delay);
-    return delay;
+    return this.attempts.delay(error, this.start !== undefined || this.request.follow);
   }
 }

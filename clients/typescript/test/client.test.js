@@ -108,6 +108,34 @@ describe("a daemon", () => {
     assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), lines(events));
   });
 
+  test("a subscription has each event once, also when the daemon restarts", async () => {
+    const formats = [Format.TEEHISTORIAN, Format.DATAFILE, Format.DEM];
+    const want = new Map();
+    for await (const { identity, name } of client.replays("", { formats })) {
+      want.set(identity, lines(await collect(client.events(name, { maxBatchEvents: 300 })))); // where batches begin, classes are named
+    }
+    const got = new Map([...want.keys()].map((identity) => [identity, []]));
+    const count = (map) => [...map.values()].reduce((sum, events) => sum + events.length, 0);
+    let [token, responses, retries] = [undefined, 0, 0];
+    const retry = { initial: 10, onRetry: () => retries++ };
+    for await (const part of client.subscribe("", { formats, maxBatchEvents: 300, retry })) {
+      got.get(part.replay?.identity)?.push(...lines([...part]));
+      token = part.token;
+      if (++responses === 9 || responses === 40) {
+        await daemon.kill(responses === 9 ? "SIGKILL" : "SIGTERM");
+        await daemon.start();
+      }
+      if (count(got) >= count(want)) break;
+    }
+    assert.deepEqual(got, want);
+    assert.ok(retries > 0);
+    const { value } = await client.subscribe("", { formats, token }).next();
+    assert.ok(value.heartbeat && !value.replay && [...value].length === 0);
+    await assert.rejects(client.subscribe("", { token }).next(), { reason: "TOKEN_MISMATCH" });
+    await assert.rejects(client.subscribe("", { tick: 1 }).next(), /no option of a subscription "tick"/);
+    await assert.rejects(client.subscribe("", { signal: AbortSignal.abort(new Error("enough")) }).next(), /enough/);
+  });
+
   test("several items can be requested at once", async () => {
     const stream = client.events(finished.name, { maxBatchEvents: 2 });
     const got = await Promise.all(Array.from({ length: 7 }, () => stream.next()));

@@ -38,7 +38,7 @@ export class Daemon {
   }
 
   async start() {
-    const args = ["serve", "--listen", this.address, "--root", `r=${this.root}`, "--log-level", "error", ...this.flags];
+    const args = ["serve", "--listen", this.address, "--root", `r=${this.root}`, "--log-level", "error", "--index", `${this.root}.index`, ...this.flags];
     this.process = spawn(binary, args, { stdio: ["ignore", "ignore", "inherit"] });
     this.exited = new Promise((resolve) => this.process.once("exit", resolve));
     for (let i = 0; i < 200; i++) {
@@ -57,6 +57,7 @@ export class Daemon {
   async stop() {
     await this.kill();
     rmSync(this.root, { recursive: true });
+    rmSync(`${this.root}.index`, { force: true });
   }
 }
 
