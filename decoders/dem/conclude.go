@@ -19,7 +19,7 @@ var factSources = map[Kind]kindSet{
 	KindFactRound:       setOf(KindGameEvent),
 	KindFactPlayerRound: setOf(KindGameEvent),
 	KindFactObjective:   setOf(KindGameEvent, KindCombatLog),
-	KindFactPurchase:    setOf(KindCombatLog),
+	KindFactPurchase:    setOf(KindCombatLog, KindAbilityChange),
 }
 
 // factKinds are the kinds of facts.
@@ -39,6 +39,7 @@ type conclusions struct {
 	base    int64  // the index of the event within the record
 	count   int64  // the facts of the event, wanted or not
 	texts   []byte // names of classes in ready
+	tokens  tokens
 }
 
 // conclusion is a fact that has not been delivered yet. kind says which of its values is valid.
@@ -128,6 +129,8 @@ func (d *Decoder) conclude(ev *Event, kind Kind) {
 		}
 	case kind == KindKill && d.match.game == gameDeadlock:
 		d.concludeKill(&ev.Kill)
+	case kind == KindAbilityChange && d.match.game == gameDeadlock:
+		d.concludePurchase(&ev.AbilityChange)
 	case kind == KindDamage && d.match.game == gameDeadlock:
 		d.concludeDamage(&ev.Damage)
 	}
@@ -220,6 +223,23 @@ func (d *Decoder) concludeDamage(e *Damage) {
 	f.HasVictim = d.entityActor(&f.Victim, e.VictimIndex)
 	if slot := e.AbilityIndex; slot > 0 && slot < MaxEntities {
 		f.Weapon = d.itemIn(slot)
+	}
+	if f.Weapon == nil {
+		f.Weapon = d.facts.tokens.name(d.world.meanings.names, e.AbilityId)
+	}
+}
+
+// concludePurchase concludes the fact of a purchase in Deadlock.
+func (d *Decoder) concludePurchase(e *AbilityChange) {
+	if e.Type != AbilityChangeTypePurchased {
+		return
+	}
+	if fact := d.add(KindFactPurchase); fact != nil {
+		f := &fact.purchase
+		*f = FactPurchase{Item: d.facts.tokens.name(d.world.meanings.names, e.AbilityId)}
+		if f.HasBuyer = e.PlayerSlot >= 0; f.HasBuyer {
+			d.actor(&f.Buyer, int(e.PlayerSlot))
+		}
 	}
 }
 

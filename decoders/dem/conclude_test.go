@@ -183,7 +183,7 @@ func TestFactsOfBroadcast(t *testing.T) {
 					t.Fatalf("%s: the sample is %s", readableFact(ev), readablePlayer(s))
 				}
 			}
-			if f.Attacker.Index != own.AttackerIndex && own.AttackerIndex > 0 || f.Victim.Index != own.VictimIndex || (len(f.Weapon) > 0) != (own.AbilityIndex > 0) {
+			if f.Attacker.Index != own.AttackerIndex && own.AttackerIndex > 0 || f.Victim.Index != own.VictimIndex || len(f.Weapon) == 0 && own.AbilityIndex > 0 {
 				t.Fatalf("%s is of %+v", readableFact(ev), own)
 			}
 		}

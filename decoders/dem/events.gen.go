@@ -99,7 +99,7 @@ type Event struct {
 	FactPlayerRound FactPlayerRound
 	// An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
 	FactObjective FactObjective
-	// A player bought something (Dota 2). A fact, as fact_kill.
+	// A player bought something (Dota 2, Deadlock). A fact, as fact_kill.
 	FactPurchase FactPurchase
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
@@ -1565,17 +1565,17 @@ type FactObjective struct {
 	Denied bool
 }
 
-// FactPurchase: A player of Dota 2 bought something, by PURCHASE of combat_log.
+// FactPurchase: A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock.
 //
-// Not proven, as fact_round.
+// Not proven for Dota 2, as fact_kill.
 type FactPurchase struct {
 	// Who bought.
 	Buyer Actor
 	// HasBuyer reports whether Buyer is set.
 	HasBuyer bool
-	// The item, such as "item_blink".
+	// The item, such as "item_blink", or in Deadlock the item or the ability, such as "upgrade_magic_burst". Empty when not known.
 	Item []byte
-	// True when the game's clock was not at the horn yet.
+	// Dota 2: true when the game's clock was not at the horn yet.
 	Starting bool
 }
 

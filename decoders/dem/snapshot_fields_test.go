@@ -19,7 +19,7 @@ func TestSnapshotFields(t *testing.T) {
 		reflect.TypeFor[Decoder](): {
 			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents facts", "cache": "snaps players", "options": "opts",
 		},
-		reflect.TypeFor[conclusions](): {"passing": "ready next base count texts", "options": "sources rounds"},
+		reflect.TypeFor[conclusions](): {"passing": "ready next base count texts", "options": "sources rounds", "cache": "tokens"},
 		reflect.TypeFor[match]():       {"kept": "game build interval clock roster rounds events commands", "cache": "messages"},
 		reflect.TypeFor[clock](): {
 			"kept":  "met known settled paused horn legacy time seen ticks pause phase now",

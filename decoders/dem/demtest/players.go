@@ -164,12 +164,16 @@ func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), 
 	packet(0, e)
 	e = g.entities()
 	e.Update(10, g.int([]int{3, 0}, 150))
+	// Deadlock's numbers for "ability_sleep_dagger" and "upgrade_headshot_booster".
+	const sleepDagger, booster = 2948410412, 2010028405
 	damage := func(amount, victim, attacker, ability, health, group int64) Proto {
 		return Proto(nil).Varint(1, amount).Varint(3, 2).Varint(4, 1).Varint(6, victim).Varint(8, attacker).Varint(9, ability).Varint(11, 650).Varint(12, health).
 			Varint(21, group).Float(26, 4).Float(27, 24.75).Float(28, 6)
 	}
 	packet(2, e, Message{300, damage(46, 10, 11, 12, 554, 1)}, Message{300, damage(7, 13, 10, 12, 0, -1)},
-		Message{300, Proto(nil).Varint(1, 5).Varint(2, 8).Varint(6, 77).Varint(8, 0).Varint(10, 3)}) // of an old build
+		Message{300, Proto(nil).Varint(1, 5).Varint(2, 8).Varint(6, 77).Varint(8, 0).Varint(10, 3).Varint(14, sleepDagger)}, // of an old build
+		Message{309, Proto(nil).Varint(1, 0).Varint(2, booster).Varint(3, 0)}, Message{309, Proto(nil).Varint(1, 0).Varint(2, booster).Varint(3, 2)},
+		Message{309, Proto(nil).Varint(1, 1).Varint(2, 1).Varint(3, 0)})
 	e = g.entities()
 	e.Update(1, g.bool([]int{5}, false), g.int([]int{10}, 1))
 	e.Update(2, g.int([]int{9}, 1))

@@ -496,10 +496,10 @@ var Tables = table.Format{
 			{Name: "site", Nullable: true, Comment: "Counter-Strike 2: the site: the game's number. Absent in Dota 2.", Type: table.Int32},
 			{Name: "denied", Comment: "Dota 2: true for a building whose own side destroyed it.", Type: table.Bool},
 		}},
-		{Name: "fact_purchase", Comment: "A player of Dota 2 bought something, by PURCHASE of combat_log. Not proven, as fact_round.", Fields: []table.Field{
+		{Name: "fact_purchase", Comment: "A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock. Not proven for Dota 2, as fact_kill.", Fields: []table.Field{
 			{Name: "buyer", Nullable: true, Comment: "Who bought.", Type: table.Struct, Fields: columnsOfActor},
-			{Name: "item", Comment: "The item, such as \"item_blink\".", Type: table.Text},
-			{Name: "starting", Comment: "True when the game's clock was not at the horn yet.", Type: table.Bool},
+			{Name: "item", Comment: "The item, such as \"item_blink\", or in Deadlock the item or the ability, such as \"upgrade_magic_burst\". Empty when not known.", Type: table.Text},
+			{Name: "starting", Comment: "Dota 2: true when the game's clock was not at the horn yet.", Type: table.Bool},
 		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},

@@ -1571,7 +1571,7 @@ type Event_FactObjective struct {
 }
 
 type Event_FactPurchase struct {
-	// A player bought something (Dota 2). A fact, as fact_kill.
+	// A player bought something (Dota 2, Deadlock). A fact, as fact_kill.
 	FactPurchase *FactPurchase `protobuf:"bytes,54,opt,name=fact_purchase,json=factPurchase,proto3,oneof"`
 }
 
@@ -3713,16 +3713,16 @@ func (x *FactObjective) GetDenied() bool {
 	return false
 }
 
-// A player of Dota 2 bought something, by PURCHASE of combat_log.
+// A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock.
 //
-// Not proven, as fact_round.
+// Not proven for Dota 2, as fact_kill.
 type FactPurchase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who bought.
 	Buyer *Actor `protobuf:"bytes,1,opt,name=buyer,proto3" json:"buyer,omitempty"`
-	// The item, such as "item_blink".
+	// The item, such as "item_blink", or in Deadlock the item or the ability, such as "upgrade_magic_burst". Empty when not known.
 	Item string `protobuf:"bytes,2,opt,name=item,proto3" json:"item,omitempty"`
-	// True when the game's clock was not at the horn yet.
+	// Dota 2: true when the game's clock was not at the horn yet.
 	Starting      bool `protobuf:"varint,3,opt,name=starting,proto3" json:"starting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

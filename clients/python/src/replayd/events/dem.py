@@ -671,7 +671,7 @@ class FactObjective(_Event):
 
 
 class FactPurchase(_Event):
-    """A player bought something (Dota 2). A fact, as fact_kill."""
+    """A player bought something (Dota 2, Deadlock). A fact, as fact_kill."""
 
     __slots__ = ()
     event: _pb2.Event

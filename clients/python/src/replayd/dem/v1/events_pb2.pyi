@@ -784,7 +784,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def fact_purchase(self) -> Global___FactPurchase:
-        """A player bought something (Dota 2). A fact, as fact_kill."""
+        """A player bought something (Dota 2, Deadlock). A fact, as fact_kill."""
 
     @property
     def damage(self) -> Global___Damage:
@@ -2042,9 +2042,9 @@ Global___FactObjective: typing_extensions.TypeAlias = FactObjective
 
 @typing.final
 class FactPurchase(google.protobuf.message.Message):
-    """A player of Dota 2 bought something, by PURCHASE of combat_log.
+    """A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock.
 
-    Not proven, as fact_round.
+    Not proven for Dota 2, as fact_kill.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -2053,9 +2053,9 @@ class FactPurchase(google.protobuf.message.Message):
     ITEM_FIELD_NUMBER: builtins.int
     STARTING_FIELD_NUMBER: builtins.int
     item: builtins.str
-    """The item, such as "item_blink"."""
+    """The item, such as "item_blink", or in Deadlock the item or the ability, such as "upgrade_magic_burst". Empty when not known."""
     starting: builtins.bool
-    """True when the game's clock was not at the horn yet."""
+    """Dota 2: true when the game's clock was not at the horn yet."""
     @property
     def buyer(self) -> Global___Actor:
         """Who bought."""

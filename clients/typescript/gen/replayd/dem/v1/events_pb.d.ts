@@ -399,7 +399,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "factObjective";
   } | {
     /**
-     * A player bought something (Dota 2). A fact, as fact_kill.
+     * A player bought something (Dota 2, Deadlock). A fact, as fact_kill.
      *
      * @generated from field: replayd.dem.v1.FactPurchase fact_purchase = 54;
      */
@@ -1753,9 +1753,9 @@ export declare type FactObjective = Message$1<"replayd.dem.v1.FactObjective"> & 
 export declare const FactObjectiveSchema: GenMessage<FactObjective>;
 
 /**
- * A player of Dota 2 bought something, by PURCHASE of combat_log.
+ * A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock.
  *
- * Not proven, as fact_round.
+ * Not proven for Dota 2, as fact_kill.
  *
  * @generated from message replayd.dem.v1.FactPurchase
  */
@@ -1768,14 +1768,14 @@ export declare type FactPurchase = Message$1<"replayd.dem.v1.FactPurchase"> & {
   buyer?: Actor | undefined;
 
   /**
-   * The item, such as "item_blink".
+   * The item, such as "item_blink", or in Deadlock the item or the ability, such as "upgrade_magic_burst". Empty when not known.
    *
    * @generated from field: string item = 2;
    */
   item: string;
 
   /**
-   * True when the game's clock was not at the horn yet.
+   * Dota 2: true when the game's clock was not at the horn yet.
    *
    * @generated from field: bool starting = 3;
    */
