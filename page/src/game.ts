@@ -224,6 +224,7 @@ export class Game<W extends World = World> {
     }
     this.last = Math.max(this.last, world.to);
     if (world.to > before && before >= 0) this.note(world.to - before);
+    if (this.told.covered >= world.to) this.told.take(world, world.to); // nothing of it is new, and it would pile up
     if (!this.surveyed) return;
     if (world.start <= this.told.covered + 1) this.told.take(world, world.to - 1);
     else if (this.grows) void this.survey(); // the file has grown while another part was shown

@@ -104,9 +104,10 @@ export class MapData {
   private readonly rows = new Map<LayerKind, Map<number, PhysicsTile[]>>();
   physics: GameMap | undefined;
 
-  /** Loads a map. Without details it has what is drawn alone, without what is told of tiles. */
-  static async load(client: Client, name: string, signal?: AbortSignal, details = true): Promise<MapData> {
+  /** Loads a map. Without details it has what is drawn alone, without what is told of tiles. told is called with the number of tiles so far. */
+  static async load(client: Client, name: string, signal?: AbortSignal, details = true, told: (tiles: number) => void = () => {}): Promise<MapData> {
     const map = new MapData();
+    let loaded = 0;
     const byIndex = new Map<number, Layer>();
     const add = (layer: Layer) => {
       byIndex.set(layer.index, layer);
@@ -150,6 +151,7 @@ export class MapData {
         }
         case "tiles": {
           const { layer: index, kind: what, x, y, columns, rows, bytesPerTile, data } = kind.value;
+          told((loaded += columns * rows));
           map.tiles.push(() => map.physics?.put(what, x, y, columns, rows, bytesPerTile, data));
           const layer = byIndex.get(index);
           const size = described.get(index);

@@ -3,7 +3,7 @@
 import type { Replay } from "@replayd/client";
 import { LayerKind, type Link } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { Designed } from "./designed.js";
-import { fill, h, icon } from "./dom.js";
+import { fill, h, icon, sizeText } from "./dom.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
 import { tileSize } from "./map.js";
@@ -126,7 +126,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
   const game = new Game(replay, tees(replay, signal));
   const scene = new MapScene(canvas, game);
   const inspector = new Inspector(replay, signal);
-  const status = h("p", { class: "notice", role: "status" }, "Loading the map …");
+  const status = h("p", { class: "notice", role: "status" }, `Loading the map of ${sizeText(Number(replay.sizeBytes))} …`);
   const under = h("div", { class: "under", role: "status", hidden: true });
   const shown = h("section", { class: "layers", "aria-label": "Layers" });
   fill(app, h("main", { class: "player still" },
@@ -148,7 +148,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
   };
   requestAnimationFrame(draw);
   inspector.update(true);
-  const map = await ask(() => MapData.load(client, replay.name, signal), signal, () => (status.textContent = "The daemon is away. Waiting for it …"));
+  const map = await ask(() => MapData.load(client, replay.name, signal, true, (tiles) => (status.textContent = `Loading the map of ${sizeText(Number(replay.sizeBytes))}: ${tiles.toLocaleString()} tiles so far …`)), signal, () => (status.textContent = "The daemon is away. Waiting for it …"));
   if (signal.aborted) return;
   scene.showMap(map);
   status.hidden = map.layers.length > 0;

@@ -21,18 +21,30 @@ export interface Thumb {
 const made = new Map<string, Promise<Thumb | undefined>>();
 let last: Promise<unknown> = Promise.resolve();
 
-/** The small picture of a replay's map, or undefined where there is none. */
-export function thumbOf({ name, format, mapReplay, mapName, sizeBytes }: Replay): Promise<Thumb | undefined> {
-  const map = format === Format.DATAFILE && sizeBytes < largest ? name : mapReplay;
-  const key = [format === Format.DEM ? mapName : map, theme().name].join();
-  if (format === Format.SC2REPLAY || (format !== Format.DEM && !map)) return Promise.resolve(undefined);
+function once(map: string, make: () => Promise<Thumb | undefined>): Promise<Thumb | undefined> {
+  const key = `${theme().name} ${map}`;
   let one = made.get(key);
   if (!one) {
-    one = last.then(() => (format === Format.DEM ? seen(mapName) : physics(map))).catch(() => undefined);
+    one = last.then(make).catch(() => undefined);
     last = one.then(() => sleep(0));
     made.set(key, one);
   }
   return one;
+}
+
+/** The small picture of a replay's map, or undefined where there is none. */
+export async function thumbOf({ name, format, mapReplay, mapName }: Replay): Promise<Thumb | undefined> {
+  switch (format) {
+    case Format.DEM:
+      return once(`over ${mapName}`, () => seen(mapName));
+    case Format.DATAFILE:
+      return once(name, () => physics(name));
+    case Format.TEEHISTORIAN: {
+      const map = mapReplay || (await client.replay(name).catch(() => undefined))?.mapReplay; // a list may not have it
+      return map ? once(map, () => physics(map)) : undefined;
+    }
+  }
+  return undefined;
 }
 
 async function seen(map: string): Promise<Thumb | undefined> {

@@ -36,11 +36,13 @@ test("players are found, and what was searched for is there again after going ba
   await says(page, "[role=status]", /Nothing like that is there/);
   await accessible(page);
 
-  await page.goto(`${daemon.url}/?q=sample.map`); // rows have a picture of the map
-  await until(page, () => {
-    const picture = document.querySelector('.replays li[data-client$="sample.map"] canvas')?.getContext("2d");
-    return picture?.getImageData(0, 0, 96, 54).data.some((value, i) => i % 4 === 3 && value > 0);
-  });
+  for (const name of ["sample.map", "recorded.teehistorian"]) { // rows have a picture of the map
+    await page.goto(`${daemon.url}/?q=${name}`);
+    await until(page, (name) => {
+      const picture = document.querySelector(`.replays li[data-client$="${name}"] canvas`)?.getContext("2d");
+      return picture?.getImageData(0, 0, 96, 54).data.some((value, i) => i % 4 === 3 && value > 0);
+    }, name);
+  }
   await page.goto(`${daemon.url}/?format=ddnet`);
   await until(page, () => document.querySelector('.formats [aria-pressed="true"]')?.textContent === "DDNet games");
   await page.setViewport({ width: 1000, height: 200 });

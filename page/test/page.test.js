@@ -147,14 +147,18 @@ test("the picture of a map lies under the game, and where there is none the page
   }
   writeFileSync(join(assets, "overviews/de_sample.png"), PNG.sync.write(png));
   writeFileSync(join(assets, "overviews/de_sample.txt"), '"pos_x" "-3000"\n"pos_y" "2500"\n"scale" "5"\n');
+  writeFileSync(join(assets, "overviews/dota.png"), PNG.sync.write(png));
+  writeFileSync(join(assets, "overviews/dota.txt"), "pos_x -8700\npos_y 8700\nscale 17\n");
   const own = await start(directory, "--assets", assets);
   t.after(() => own.stop());
   const page = await tab(t, { width: 900, height: 640, of: own });
-  await page.goto(`${own.url}/replay/samples/cs.dem?tick=500`);
-  await shown(page);
-  await sleep(700);
-  assert.deepEqual(await page.$$eval(".doubt:not([hidden])", (all) => all.map((one) => one.textContent)), []);
-  samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL("golden-radar.png", import.meta.url)), 600);
+  for (const [name, picture] of [["dota.dem?tick=430", "golden-dota-map"], ["cs.dem?tick=500", "golden-radar"]]) {
+    await page.goto(`${own.url}/replay/samples/${name}`);
+    await shown(page);
+    await sleep(700);
+    assert.deepEqual(await page.$$eval(".doubt:not([hidden])", (all) => all.map((one) => one.textContent)), []);
+    samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL(`${picture}.png`, import.meta.url)), 600);
+  }
   writeFileSync(join(assets, "overviews/de_sample.txt"), '"pos_x" "-3000"');
   await page.reload();
   await says(page, ".doubt:not([hidden])", /cannot be shown: de_sample.txt lacks pos_x, pos_y or a scale/);
