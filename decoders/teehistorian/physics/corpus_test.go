@@ -34,6 +34,7 @@ func TestCorpus(t *testing.T) {
 		{"ddnet-20.1.1/07d2408b-31b2-4878-be3a-8d437eaf6df8.teehistorian", 1000, "hearts, hammers"},
 		{"ddnet-20.1.1-2/solo/d35586a2-1ba7-45f1-bab0-204c78132970.teehistorian.gz", 1000, "one alone"},
 		{"ddnet-20.1.1-2/chaos/f3dd216c-bf83-4b1f-90d9-9ab8e19d0eef.teehistorian.gz", 990, "chaos"},
+		{"ddnet-20.1.1-2/chaos/e0e36b64-a261-4c32-9399-615ed6ea8b7e.teehistorian.gz", 980, "chaos with teams and spectators"},
 		{"ddnet-20.1.1-2/two-servers-one-directory/7c162d21-695b-47cd-8fd2-a1ae4df57cb7.teehistorian.gz", 1000, "saves, swaps, pauses"},
 		{"ddnet-20.1.1-2/two-servers-one-directory/fc1821b9-1b48-4c05-9680-d598035bbda2.teehistorian.gz", 1000, "kills"},
 		{"twclient/Tutorial.teehistorian", 950, "grenades"},

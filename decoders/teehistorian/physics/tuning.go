@@ -127,12 +127,10 @@ func (t *tuning) setText(name, hundredths string) bool {
 }
 
 // command sets a value by the arguments of a tune command.
-func (t *tuning) command(name, value string) bool {
-	number, err := strconv.ParseFloat(leadingNumber(value), 32)
-	if err != nil || math.Abs(number) > 1e6 {
-		return false
+func (t *tuning) command(name, value string) {
+	if number, err := strconv.ParseFloat(leadingNumber(value), 32); err == nil && math.Abs(number) <= 1e6 {
+		t.set(name, cut(float32(float32(number)*100)))
 	}
-	return t.set(name, cut(float32(float32(number)*100)))
 }
 
 // leadingNumber returns the number that the text begins with, as the server reads it: 0 for none.
