@@ -273,7 +273,10 @@ func TestWatchStateLife(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "1.teehistorian"), filepath.Join(dir, "other.teehistorian")); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the new name", func(of *replaydv1.WatchedReplay) bool { return named(of, "other.teehistorian") && of.Tick != nil })
+	renamed := w.until("the new name", func(of *replaydv1.WatchedReplay) bool { return named(of, "other.teehistorian") && of.Tick != nil })
+	if renamed.GetTick() != last {
+		t.Errorf("the state goes back to tick %d", renamed.GetTick())
+	}
 
 	// A replay that names it proves that the server has crashed.
 	write(t, filepath.Join(dir, "2.teehistorian"), gameOf{number: 2, prev: 1, server: "a", killed: true, start: at}.data(t))

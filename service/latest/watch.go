@@ -109,7 +109,7 @@ const phases = 8
 
 // run sends a response whenever the time has come.
 func (c *call) run(ctx context.Context) error {
-	began, heard, phase := time.Now(), time.Time{}, time.Duration(c.Boards.calls.Add(1)%phases)
+	began, heard, phase := time.Now(), time.Time{}, c.Boards.calls.Add(1)%phases
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -135,7 +135,7 @@ func (c *call) run(ctx context.Context) error {
 		if now.Sub(began) < hasty && slices.ContainsFunc(c.order, func(g *game) bool { return g.short == 0 }) {
 			interval = min(interval, MinInterval) // games are just being opened
 		}
-		shifted := now.Add(interval - phase*interval/phases)
+		shifted := now.Add(interval - interval/phases*time.Duration(phase))
 		timer.Reset(shifted.Truncate(interval).Add(interval).Sub(shifted))
 	}
 }

@@ -20,8 +20,9 @@ from ._connection import connect, connect_async
 from ._error import ReplaydError, SequenceError
 from ._event import Batch, Event, Format
 from ._local import LocalAsyncClient, LocalClient, open, open_async
-from ._request import StreamOptions, SubscribeOptions
+from ._request import StreamOptions, SubscribeOptions, WatchOptions
 from ._session import Retry
+from ._states import States, players
 from ._subscription import Subscribed
 from ._tables import Table
 from ._version import __version__
@@ -40,14 +41,17 @@ __all__ = [
     "ReplaydError",
     "Retry",
     "SequenceError",
+    "States",
     "Stream",
     "StreamOptions",
     "SubscribeOptions",
     "Subscribed",
     "Table",
+    "WatchOptions",
     "__version__",
     "connect",
     "connect_async",
     "open",
     "open_async",
+    "players",
 ]

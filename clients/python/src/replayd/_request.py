@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from ._session import Retry
 from .events import AnyKind
-from .v1 import filter_pb2, replay_pb2, stream_pb2, subscribe_pb2
+from .v1 import filter_pb2, replay_pb2, state_pb2, stream_pb2, subscribe_pb2
 
 
 class CommonOptions(TypedDict, total=False):
@@ -102,6 +102,29 @@ class SubscribeOptions(CommonOptions, total=False):
     """Only replays that match this filter."""
     parallel: int
     """How many replays are streamed at once in each root, besides the live ones. Default 2."""
+
+
+class WatchOptions(TypedDict, total=False):
+    """The options of a watch of states. All are optional. See proto/replayd/v1/state.proto for details."""
+
+    formats: Sequence[replay_pb2.Format.ValueType]
+    """Only games of these formats."""
+    filter: replay_pb2.ReplayFilter
+    """Only games that match this filter."""
+    interval: float
+    """Seconds between responses. Default 1."""
+    columns: Sequence[str]
+    """The fields of a player that are wanted, besides the number. Default: all."""
+    players: Sequence[int]
+    """Only these players."""
+    teams: Sequence[int]
+    """Only players of these teams."""
+    resolve_players: bool
+    """Add the names of the clients of a teehistorian file, in Event.player."""
+    heartbeat: float
+    """Seconds between responses when nothing changes. Default 15. After three times as long without one the call is made again."""
+    retry: Retry | None
+    """How the call is made again after it broke. None disables that."""
 
 
 class ListOptions(TypedDict, total=False):
@@ -202,6 +225,27 @@ def subscribe_request(
         parallel=options.get("parallel", 0),
     )
     return request, retry
+
+
+def watch_request(directory: str, options: WatchOptions) -> tuple[state_pb2.WatchStateRequest, Retry | None]:
+    """The request that the options describe."""
+    _check_names(options, WatchOptions.__optional_keys__)
+    if isinstance(options.get("columns"), str):
+        raise TypeError("columns must be a list, not a str")
+    request = state_pb2.WatchStateRequest(
+        directory=directory,
+        formats=options.get("formats"),
+        filter=options.get("filter"),
+        columns=options.get("columns"),
+        resolve_players=options.get("resolve_players", False),
+    )
+    if (players := options.get("players")) or options.get("teams"):
+        request.include.add(players=players, teams=options.get("teams"))
+    if interval := options.get("interval"):
+        request.interval.FromTimedelta(timedelta(seconds=interval))
+    if heartbeat := options.get("heartbeat"):
+        request.heartbeat_interval.FromTimedelta(timedelta(seconds=heartbeat))
+    return request, options.get("retry", Retry())
 
 
 def table_options(kind: str, columns: Sequence[str] | None, options: TableOptions) -> StreamOptions:

@@ -13,7 +13,7 @@ import grpc
 
 from ._error import ReplaydError, SequenceError
 from ._event import Format
-from .v1 import replay_pb2, stream_pb2
+from .v1 import replay_pb2, state_pb2, stream_pb2
 
 log = logging.getLogger("replayd")
 
@@ -41,7 +41,7 @@ class Retry:
     """How long to try without success, in seconds. After that, the last error is raised."""
 
 
-def silence_of(request: stream_pb2.StreamEventsRequest) -> float:
+def silence_of(request: stream_pb2.StreamEventsRequest | state_pb2.WatchStateRequest) -> float:
     """For how many seconds a connection may be silent."""
     heartbeat: float = request.heartbeat_interval.ToTimedelta().total_seconds() or DEFAULT_HEARTBEAT
     return SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)

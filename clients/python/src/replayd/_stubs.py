@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, subscribe_pb2, watch_pb2
+from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, state_pb2, stream_pb2, subscribe_pb2, watch_pb2
 
 
 class Stubs:
@@ -23,6 +23,7 @@ class Stubs:
         self.stream_events = method(
             "unary_stream", "StreamEvents", stream_pb2.StreamEventsRequest, stream_pb2.StreamEventsResponse
         )
+        self.watch_state = method("unary_stream", "WatchState", state_pb2.WatchStateRequest, state_pb2.WatchStateResponse)
         self.subscribe_events = method(
             "unary_stream", "SubscribeEvents", subscribe_pb2.SubscribeEventsRequest, subscribe_pb2.SubscribeEventsResponse
         )

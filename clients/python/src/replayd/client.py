@@ -21,12 +21,15 @@ from ._request import (
     StreamOptions,
     SubscribeOptions,
     TableOptions,
+    WatchOptions,
     build,
     list_request,
     subscribe_request,
     table_options,
+    watch_request,
 )
 from ._session import Session
+from ._states import States, Watched
 from ._stream import batches_of, events_of, responses_of
 from ._stubs import Stubs
 from ._subscription import Subscribed, Subscription
@@ -275,6 +278,29 @@ class Client:
             finally:
                 watch.end()
             time.sleep(subscription.delay(failure))
+
+    def watch_state(self, directory: str = "", **options: Unpack[WatchOptions]) -> Iterator[States]:
+        """Yields the latest states of the live games below a directory, or of all roots, after each response: a dict of WatchedReplay by
+        number, which the next response changes. `replayd.players` has the players of one.
+
+        It goes on for ever. When the daemon restarts or the connection breaks, the games have other numbers; `retry` says how it calls
+        again. States between two responses are left out, so whoever is slow misses some."""
+        watched = Watched(*watch_request(directory, options))
+        while True:
+            watched.called()
+            call = self._stubs.watch_state(watched.request, metadata=self._metadata)
+            watch = Watch(call, watched.silence)
+            failure: ReplaydError | None = None
+            try:
+                while (response := watch.read()) is not None:
+                    yield watched.take(response)
+            except grpc.RpcError as error:
+                failure = self._failed(error)
+            except SilentError as error:
+                failure = error
+            finally:
+                watch.end()
+            time.sleep(watched.delay(failure))
 
     def replays(
         self, directory: str = "", **options: Unpack[ListOptions]
