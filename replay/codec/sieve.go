@@ -67,14 +67,15 @@ func (s *Sieve) Passes(kind uint8, tick int32, at decoders.Position, entry []byt
 
 // PassesMessage is Passes for the bytes of an event's message.
 func (s *Sieve) PassesMessage(kind uint8, tick int32, at decoders.Position, event []byte) bool {
+	if s.err != nil {
+		return false
+	}
 	s.now = Candidate{Kind: kind, At: at, Seconds: math.NaN(), Event: event, Names: s.Names}
 	if s.TicksPerSecond > 0 && tick >= 0 {
 		s.now.Seconds = float64(tick) / s.TicksPerSecond
 	}
 	ok, err := s.matcher.Match(&s.now)
-	if err != nil && s.err == nil {
-		s.err = err
-	}
+	s.err = err
 	return ok && err == nil
 }
 

@@ -190,8 +190,7 @@ func (f *Filter) Named(kind uint8) bool {
 	return f != nil && f.named[kind] && (f.includes[kind] != 0 || len(f.left) > 0 && f.left[kind])
 }
 
-// Only returns the filter for a caller that delivers only events of the kinds for which may is true, and of these not all: Whole is
-// false.
+// Only returns the filter for a caller that delivers only events of the kinds for which may is true, and of these not all.
 func (f *Filter) Only(format *Format, may func(kind uint8) bool) (*Filter, error) {
 	if f == nil {
 		var err error
@@ -200,12 +199,12 @@ func (f *Filter) Only(format *Format, may func(kind uint8) bool) (*Filter, error
 		}
 	}
 	only := *f
-	only.includes, only.left, only.whole = slices.Clone(f.includes), make([]bool, len(f.includes)), make([]bool, len(f.includes))
+	only.includes, only.left, only.whole = slices.Clone(f.includes), make([]bool, len(f.includes)), slices.Clone(f.whole)
 	only.facts, only.samples, only.nothing = false, false, true
 	for k, kind := range format.Kinds {
 		if !may(uint8(k)) {
 			only.left[k] = only.includes[k] != 0
-			only.includes[k] = 0
+			only.includes[k], only.whole[k] = 0, false
 		}
 		there := only.includes[k] != 0
 		only.facts, only.samples = only.facts || kind.Fact && there, only.samples || kind.Sample && there

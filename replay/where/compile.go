@@ -16,6 +16,7 @@ import (
 	"cel.dev/cel-go/common/stdlib"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/parser"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/internal/nearest"
@@ -47,6 +48,8 @@ type Expression struct {
 
 // program is what is left of an expression for a kind.
 type program struct {
+	quick  *node            // nil if it needs CEL
+	number protowire.Number // of the kind's field
 	cel    cel.Program
 	within bool // the cost of no event exceeds the limit
 }
@@ -209,7 +212,7 @@ func (f *format) compile(source common.Source, parsed *ast.AST, kind int, known 
 	if estimate.Min > maxCost {
 		return nil, problem("takes too long (%s): %d steps, of which %d are allowed", in, estimate.Min, maxCost)
 	}
-	p := &program{within: estimate.Max <= maxCost}
+	p := &program{quick: r.quick(left.expr), number: r.kind.Number(), within: estimate.Max <= maxCost}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !p.within {
 		options = append(options, cel.CostLimit(maxCost))

@@ -7,6 +7,7 @@
 //
 //	compile.go  an expression, checked, and its limits
 //	rewrite.go  what is left of it for one kind
+//	fast.go     comparisons that need no CEL
 //	types.go    the messages of events, as CEL sees them
 //	match.go    events, compared with it
 package where

@@ -25,6 +25,7 @@ type matcher struct {
 	*Expression
 
 	event protoreflect.Message // memory
+	facts facts                // memory
 	now   *codec.Candidate
 	cost  uint64 // since Tired was true
 }
@@ -34,6 +35,13 @@ func (m *matcher) Match(c *codec.Candidate) (bool, error) {
 	p := m.kinds[c.Kind]
 	if p == nil {
 		return false, nil
+	}
+	if p.quick != nil {
+		m.cost += quickCost
+		m.facts.Candidate = c
+		kind, _ := find(c.Event, p.number)
+		m.facts.kind = kind.bytes
+		return p.quick.outcome(&m.facts) == isTrue, nil
 	}
 	m.now = c
 	proto.Reset(m.event.Interface())
@@ -58,8 +66,8 @@ func (m *matcher) Match(c *codec.Candidate) (bool, error) {
 	return false, nil // something is absent, divided by zero and the like: neither true nor false
 }
 
-// evalCost is what an evaluation costs before its first step: the event is read.
-const evalCost = 50
+// evalCost is what an evaluation costs before its first step: the event is read. quickCost is what nodes cost.
+const evalCost, quickCost = 50, 2
 
 // Tired reports whether the events so far took so long that others should get their turn. It is true once.
 func (m *matcher) Tired() bool {

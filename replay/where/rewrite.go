@@ -172,14 +172,18 @@ func (r *rewriter) field(e ast.Expr, in *locals) term {
 	if !s.IsTestOnly() {
 		return term{expr: r.NewSelect(e.ID(), of.expr, s.FieldName()), can: isAny}
 	}
-	test := r.NewPresenceTest(e.ID(), of.expr, s.FieldName())
-	if of.can&isAbsent == 0 || of.expr.Kind() != ast.SelectKind {
-		return term{expr: test, can: isTrue | isFalse}
+	return term{expr: r.test(e.ID(), of.expr, s.FieldName()), can: isTrue | isFalse}
+}
+
+// test returns a test of a field. A field of an absent message is not there.
+func (r *rewriter) test(id int64, of ast.Expr, field string) ast.Expr {
+	test := r.NewPresenceTest(id, of, field)
+	if of.Kind() != ast.SelectKind {
+		return test
 	}
-	// A field of an absent message is not there.
 	r.next += 2
-	above := of.expr.AsSelect()
-	return term{expr: r.NewCall(r.next, operators.LogicalAnd, r.NewPresenceTest(r.next-1, above.Operand(), above.FieldName()), test), can: isTrue | isFalse}
+	around := of.AsSelect()
+	return r.NewCall(r.next, operators.LogicalAnd, r.test(r.next-1, around.Operand(), around.FieldName()), test)
 }
 
 func (r *rewriter) list(e ast.Expr, in *locals) term {

@@ -11,6 +11,7 @@ import (
 	"github.com/replayd/replayd/replay/codec/teehistorian"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/table/arrowipc"
+	"github.com/replayd/replayd/replay/where"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -24,22 +25,40 @@ func BenchmarkStream(b *testing.B) {
 			facts = append(facts, kind.Name)
 		}
 	}
-	for name, include := range map[string][]*replaydv1.EventFilter{
-		"all":       nil,
-		"onePlayer": {{Players: []int32{1}}},
-		"joins":     {{Kinds: []string{"join", "drop"}}},
-		"withFacts": {{}, {Kinds: facts}},
-		"facts":     {{Kinds: facts}},
+	moves, inputs := []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}, []*replaydv1.EventFilter{{Kinds: []string{"input_diff"}}}
+	for _, test := range []struct {
+		name    string
+		include []*replaydv1.EventFilter
+		where   string
+	}{
+		{"all", nil, ""},
+		{"onePlayer", []*replaydv1.EventFilter{{Players: []int32{1}}}, ""},
+		{"joins", []*replaydv1.EventFilter{{Kinds: []string{"join", "drop"}}}, ""},
+		{"withFacts", []*replaydv1.EventFilter{{}, {Kinds: facts}}, ""},
+		{"facts", []*replaydv1.EventFilter{{Kinds: facts}}, ""},
+		{"moves", moves, ""},
+		{"movesWhere", moves, "event.client_id == 1"},
+		{"movesWhereAll", moves, "event.client_id >= 0"},
+		{"movesCEL", moves, "event.client_id + 1 == 2"},
+		{"inputs", inputs, ""},
+		{"inputsWhere", inputs, "event.input.target_x > 100"},
 	} {
-		b.Run(name, func(b *testing.B) {
+		b.Run(test.name, func(b *testing.B) {
 			events := uint64(0)
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
 				c := config(data)
 				var err error
-				if c.Replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, include, nil); err != nil {
+				if c.Replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, test.include, nil); err != nil {
 					b.Fatal(err)
+				}
+				if test.where != "" {
+					x, err := where.Compile(&teehistorian.Codec, c.Replay.Options.Filter, test.where)
+					if err != nil {
+						b.Fatal(err)
+					}
+					c.Replay.Options.Where = x
 				}
 				var last []byte
 				err = stream.Run(context.Background(), c, func(f *frame.Frame) error {

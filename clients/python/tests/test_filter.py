@@ -41,3 +41,8 @@ def test_each_condition_alone_is_sent() -> None:
 def test_no_condition() -> None:
     assert not build("r/a", {})[0].include
     assert not build("r/a", {"players": [], "classes": [], "groups": []})[0].include
+
+
+def test_where_is_sent() -> None:
+    assert build("r/a", {"where": "event.x > 1"})[0].where == "event.x > 1"
+    assert not build("r/a", {})[0].where

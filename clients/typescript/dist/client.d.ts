@@ -35,6 +35,8 @@ export interface StreamOptions {
     include?: readonly Filter[];
     /** No events that match one of these filters. */
     exclude?: readonly Filter[];
+    /** Only events for which this expression in CEL is true, such as "event.damage > 100". See StreamEventsRequest.where. */
+    where?: string;
     /** Resume exactly after the batch or other response that has this cursor. */
     cursor?: Uint8Array;
     /** Start at the first event of this tick or later. */

@@ -326,6 +326,7 @@ const optionNames = {
     every: true,
     include: true,
     exclude: true,
+    where: true,
     cursor: true,
     tick: true,
     last: true,
@@ -415,6 +416,7 @@ function build(replay, options) {
         slowConsumer: options.slowConsumer ?? 0,
         include: filters(options.include),
         exclude: filters(options.exclude),
+        where: options.where ?? "",
     });
     const { cursor, tick, last, now } = options;
     const starts = [];

@@ -76,6 +76,8 @@ export interface StreamOptions {
   include?: readonly Filter[];
   /** No events that match one of these filters. */
   exclude?: readonly Filter[];
+  /** Only events for which this expression in CEL is true, such as "event.damage > 100". See StreamEventsRequest.where. */
+  where?: string;
   /** Resume exactly after the batch or other response that has this cursor. */
   cursor?: Uint8Array;
   /** Start at the first event of this tick or later. */
@@ -490,6 +492,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
   every: true,
   include: true,
   exclude: true,
+  where: true,
   cursor: true,
   tick: true,
   last: true,
@@ -583,6 +586,7 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
     slowConsumer: options.slowConsumer ?? 0,
     include: filters(options.include),
     exclude: filters(options.exclude),
+    where: options.where ?? "",
   });
   const { cursor, tick, last, now } = options;
   const starts: Start["at"][] = [];

@@ -5,8 +5,8 @@ import { test } from "node:test";
 import { Client } from "../dist/client.js";
 import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 
-// filterOf returns the include filters of the request that options become.
-async function filterOf(options) {
+// requestOf returns the request that options become.
+async function requestOf(options) {
   let sent;
   const transport = {
     async stream(method, signal, timeout, header, input) {
@@ -17,8 +17,11 @@ async function filterOf(options) {
   await assert.rejects(async () => {
     for await (const _ of new Client(transport).events("r/a", options));
   });
-  return sent.include;
+  return sent;
 }
+
+// filterOf returns the request's include filters.
+const filterOf = async (options) => (await requestOf(options)).include;
 
 test("each condition alone is sent", async () => {
   const lists = (schema) => schema.fields.flatMap((field) => (field.fieldKind === "list" ? [field] : field.fieldKind === "message" ? lists(field.message) : []));
@@ -31,4 +34,9 @@ test("each condition alone is sent", async () => {
   }
   assert.deepEqual(await filterOf({}), []);
   assert.deepEqual(await filterOf({ players: [], classes: [], groups: [] }), []);
+});
+
+test("where is sent", async () => {
+  assert.equal((await requestOf({ where: "event.x > 1" })).where, "event.x > 1");
+  assert.equal((await requestOf({})).where, "");
 });

@@ -574,8 +574,8 @@ type StreamEventsRequest struct {
 	// Integers are CEL's int, but those of 64 bits without a sign are uint; a whole number that is written takes the type of what it is
 	// compared with. A float is the double of the same value. Enums, and numbers that name a string of the batch, are their text: the
 	// name, or the number in decimal. A Timestamp is CEL's. A field that may be absent and is makes what uses it neither true nor
-	// false, as NULL does in SQL, and so does NaN that is compared with <, <=, > or >=, a division by zero, an overflow, and an element that is not there; NaN
-	// equals nothing. has() of a field that cannot be absent says that it is not 0 or empty.
+	// false, as NULL does in SQL, and so do a division by zero, an overflow, and an element that is not there. NaN is unequal to all, and neither
+	// less nor greater. has() of a field that cannot be absent says that it is not 0 or empty.
 	//
 	// There are CEL's standard functions and macros, except map and filter; the pattern of matches must be written out. The request is
 	// refused, with the place in the expression, when it does not type for a kind that the filters let through, or when no event of any of them can

@@ -39,6 +39,7 @@ func (r *reader) plan(b *codec.Batch) plan {
 		switch k := uint8(kind); {
 		case !r.Filter.Kind(k):
 			return passed
+		case r.Sieve.Sifts() && (kind != teehistorian.KindPlayerDiff || r.Tables != nil):
 		case r.Filter.Whole(k) && !b.KeepMarks && !r.ResolvePlayers:
 			return whole
 		}
@@ -106,6 +107,9 @@ func (r *reader) manyMoves(b *codec.Batch, p *plan) int {
 	case p.moves == passed:
 		r.Skip(len(moves))
 		return n
+	case r.Sieve.Sifts():
+		r.siftMoves(b, at, entry, moves)
+		return n
 	case r.Tables == nil:
 		b.Events = appendMoves(b.Events, entry, moves)
 		b.Places.AddRun(at.Offset, at.Index, len(moves), teehistorian.MoveBytes)
@@ -114,6 +118,23 @@ func (r *reader) manyMoves(b *codec.Batch, p *plan) int {
 	}
 	b.Count += len(moves)
 	return n
+}
+
+// siftMoves appends the moves of a tick, of which the first is at a position, that pass the sieve.
+func (r *reader) siftMoves(b *codec.Batch, at decoders.Position, entry start, moves []teehistorian.PlayerDiff) {
+	tick := r.d.Tick()
+	for i := range moves {
+		begin := len(b.Events)
+		b.Events = appendMoves(b.Events, entry, moves[i:i+1])
+		if r.Sieve.Passes(uint8(teehistorian.KindPlayerDiff), tick, at, b.Events[begin:]) {
+			b.Count++
+			b.Place(at)
+		} else {
+			b.Events = b.Events[:begin]
+			r.Skip(1)
+		}
+		at = decoders.Position{Offset: at.Offset + teehistorian.MoveBytes}
+	}
 }
 
 // addTick appends the implicit tick that Moves has begun.

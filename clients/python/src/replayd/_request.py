@@ -36,6 +36,8 @@ class CommonOptions(TypedDict, total=False):
     """Only events that match at least one of these filters. Cannot be combined with `kinds` to `every`, which form one filter."""
     exclude: Sequence[filter_pb2.EventFilter]
     """No events that match one of these filters."""
+    where: str
+    """Only events for which this expression in CEL is true, such as "event.damage > 100". See StreamEventsRequest.where."""
     with_state: bool
     """Begin with events that describe the state at the start position; see Event.state."""
     resolve_players: bool
@@ -176,6 +178,7 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         resolve_players=options.get("resolve_players", False),
         max_batch_events=options.get("max_batch_events", 0),
         strict=options.get("strict", False),
+        where=options.get("where", ""),
         encoding=stream_pb2.ENCODING_ARROW if options.get("tables") else stream_pb2.ENCODING_UNSPECIFIED,
         columns=options.get("columns"),
         narrow_columns=options.get("narrow_columns", bool(options.get("tables"))),
@@ -271,7 +274,7 @@ def entity_options(classes: str | Sequence[str], fields: Sequence[str], options:
     """The options for the state of entities as tables."""
     if isinstance(fields, str):
         raise TypeError("fields must be a list, not a str")
-    for name in ("kinds", "tables", "classes", "fields", "include"):
+    for name in ("kinds", "tables", "classes", "fields", "include", "where"):
         if name in options:
             raise TypeError(f"{name} is not an option here")
     changed: Any = {name: value for name, value in options.items() if name in _FILTERS}
