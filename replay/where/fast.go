@@ -3,6 +3,7 @@ package where
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -120,18 +121,18 @@ func (r *rewriter) quickCall(c ast.CallExpr) *node {
 	}
 	switch f := c.FunctionName(); {
 	case f == operators.In && args[1].Kind() == ast.ListKind:
-		any := &node{number: int64(isFalse)}
+		some := &node{number: int64(isFalse)}
 		for _, one := range args[1].AsList().Elements() {
 			equal := r.compare(operators.Equals, args[0], one)
 			if equal == nil {
 				return nil
 			}
-			any = &node{op: opOr, a: any, b: equal}
+			some = &node{op: opOr, a: some, b: equal}
 		}
-		if any.op == opConst { // an empty list, which the field may still be absent from
+		if some.op == opConst { // an empty list, which the field may still be absent from
 			return nil
 		}
-		return any
+		return some
 	case comparisons[f]:
 		if n := r.compare(f, args[0], args[1]); n != nil {
 			return n
@@ -250,11 +251,11 @@ func (r *rewriter) quickField(e ast.Expr) *node {
 	default:
 		return nil
 	}
-	for i := len(names) - 1; i >= 0; i-- {
+	for _, name := range slices.Backward(names) {
 		if message == nil {
 			return nil
 		}
-		f := message.Fields().ByName(protoreflect.Name(names[i]))
+		f := message.Fields().ByName(protoreflect.Name(name))
 		if f == nil || f.IsList() || f.Kind() == protoreflect.GroupKind {
 			return nil
 		}
