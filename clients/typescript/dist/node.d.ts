@@ -1,7 +1,8 @@
 import { type SecureClientSessionOptions } from "node:http2";
-import { type Bytes, Client, Stream, type StreamOptions } from "./client.js";
+import { type Bytes, Client, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
 import { type Daemon } from "./local.js";
+import { Stream } from "./stream.js";
 export * from "./common.js";
 /** The options of connect. */
 export interface ConnectOptions {

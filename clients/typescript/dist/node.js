@@ -5,8 +5,9 @@ import { constants } from "node:http2";
 import { connect as dial } from "node:net";
 import { basename } from "node:path";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { batchesOf, bearer, Client, eventsOf, Stream } from "./client.js";
+import { batchesOf, bearer, Client, eventsOf } from "./client.js";
 import { start } from "./local.js";
+import { Stream } from "./stream.js";
 export * from "./common.js";
 /** A client that can also send files. */
 export class NodeClient extends Client {

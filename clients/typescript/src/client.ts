@@ -29,16 +29,13 @@ import {
   DecodeReplayRequestSchema,
   Encoding,
   EndReason,
-  type FollowState,
   NowSchema,
   type SlowConsumer,
   type Start,
   StartSchema,
-  type StreamEnd,
   type StreamEventsRequest,
   StreamEventsRequestSchema,
   type StreamEventsResponse,
-  type StreamStart,
   SuccessorRule,
 } from "../gen/replayd/v1/stream_pb.js";
 import { type SubscribeEventsRequest, SubscribeEventsRequestSchema } from "../gen/replayd/v1/subscribe_pb.js";
@@ -46,6 +43,7 @@ import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
+import { Stream } from "./stream.js";
 import { type Subscribed, Subscription } from "./subscription.js";
 import { Watchdog } from "./watchdog.js";
 
@@ -153,99 +151,6 @@ export interface ListOptions {
   view?: ReplayView;
   /** How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays. */
   pageSize?: number;
-}
-
-/** An asynchronous iterator over a stream. Leaving a `for await` loop ends the stream. */
-export class Stream<T> implements AsyncIterableIterator<T> {
-  /** The rest of the last response, and the cursor after that response. */
-  private items: Iterator<T> = [][Symbol.iterator]();
-  private behind: Uint8Array = new Uint8Array();
-  private position: Uint8Array = new Uint8Array();
-  /** The last call of fetch, until it is done. */
-  private fetching: Promise<IteratorResult<T, void>> | undefined;
-
-  /** @internal */
-  constructor(
-    private readonly session: Session,
-    private readonly responses: AsyncGenerator<StreamEventsResponse, void, undefined>,
-    private readonly itemsOf: (response: StreamEventsResponse) => Iterable<T>,
-  ) {}
-
-  [Symbol.asyncIterator](): this {
-    return this;
-  }
-
-  /** Returns a received item without waiting. A generator would take several times as long for each item. */
-  next(): Promise<IteratorResult<T, void>> {
-    if (!this.fetching) {
-      const item = this.items.next();
-      if (!item.done) return Promise.resolve(item);
-    }
-    const fetching = this.fetch(this.fetching).finally(() => {
-      if (this.fetching === fetching) this.fetching = undefined;
-    });
-    return (this.fetching = fetching);
-  }
-
-  private async fetch(before?: Promise<unknown>): Promise<IteratorResult<T, void>> {
-    await before?.catch(() => {}); // its caller gets the error
-    for (;;) {
-      const item = this.items.next();
-      if (!item.done) return item;
-      this.position = this.behind;
-      const response = await this.responses.next();
-      if (response.done) return response;
-      if (response.value.cursor.length > 0) this.behind = response.value.cursor;
-      try {
-        this.items = this.itemsOf(response.value)[Symbol.iterator]();
-      } catch (thrown) {
-        await this.responses.return();
-        throw thrown;
-      }
-    }
-  }
-
-  async return(): Promise<IteratorResult<T, void>> {
-    this.items = [][Symbol.iterator]();
-    this.behind = this.position;
-    await this.responses.return();
-    return { done: true, value: undefined };
-  }
-
-  /** Resumes the stream after the last batch whose events were all taken. Empty before the first. */
-  get cursor(): Uint8Array {
-    return this.position;
-  }
-
-  /** The daemon's first response, with the replay and the start position. Undefined before the first item. */
-  get start(): StreamStart | undefined {
-    return this.session.start;
-  }
-
-  /** The current replay, with its header. Undefined before the first item. */
-  get replay(): Replay | undefined {
-    return this.session.replay;
-  }
-
-  /** The state of a stream that follows: whether it has reached the end of the live replay. */
-  get state(): FollowState {
-    return this.session.state;
-  }
-
-  /** How the stream ended. Undefined before the end. */
-  get end(): StreamEnd | undefined {
-    return this.session.end;
-  }
-
-  /** The number of events that the daemon dropped in gaps. Always 0 without SlowConsumer.DROP. */
-  get missed(): number {
-    return this.session.missed;
-  }
-
-  /** How often the stream was resumed. Attempts that failed do not count; see Retry.onRetry for those. */
-  get reconnects(): number {
-    return this.session.reconnects;
-  }
 }
 
 /** A client of one daemon. */

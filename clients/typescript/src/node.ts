@@ -7,9 +7,10 @@ import { connect as dial } from "node:net";
 import { basename } from "node:path";
 import type { Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
-import { batchesOf, bearer, type Bytes, Client, eventsOf, Stream, type StreamOptions } from "./client.js";
+import { batchesOf, bearer, type Bytes, Client, eventsOf, type StreamOptions } from "./client.js";
 import type { Batch, Event } from "./event.js";
 import { type Daemon, start } from "./local.js";
+import { Stream } from "./stream.js";
 
 export * from "./common.js";
 

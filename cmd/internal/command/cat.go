@@ -21,6 +21,7 @@ type catCmd struct {
 	Selection
 
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
+	All    bool   `help:"With --addr: the events of all replays below a directory, / for all roots, that are over, live and to come, until interrupted. Each line of JSON has the name of its replay."`
 
 	Cursor string  `help:"Resume after this cursor, as HTTP, an error, or gRPC in base64, has it." xor:"start" placeholder:"CURSOR"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
@@ -115,6 +116,9 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 
 // Run prints the events.
 func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
+	if c.All {
+		return c.all(ctx, con)
+	}
 	req, err := c.request()
 	if err != nil {
 		return err
