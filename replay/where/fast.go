@@ -352,6 +352,9 @@ func (n *node) outcome(f *facts) outcomes {
 		}
 	case opHas:
 		v, ok := n.seek(f)
+		if n.ref && n.there { // the number is the batch's affair
+			return is(f.Names(uint32(v.number)) != "")
+		}
 		return is(ok && (!n.there || v.number != 0 || len(v.bytes) > 0))
 	case opBool:
 		v, ok := n.seek(f)

@@ -84,8 +84,14 @@ func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bo
 		typ = types.NewListType(typ)
 	}
 	return &types.FieldType{
-		Type:  typ,
-		IsSet: func(of any) bool { m, ok := of.(*message); return ok && m.Has(f) },
+		Type: typ,
+		IsSet: func(of any) bool {
+			m, ok := of.(*message)
+			if ok && isRef(f) && !f.HasPresence() { // the number is the batch's affair
+				return m.names(uint32(m.Get(f).Uint())) != ""
+			}
+			return ok && m.Has(f)
+		},
 		GetFrom: func(of any) (any, error) {
 			m, ok := of.(*message)
 			if !ok {

@@ -115,6 +115,7 @@ func TestMatch(t *testing.T) {
 		{update, "event.fields[1].field == 'm_flSpeed' && size(event.fields) == 3", true},
 		{update, "event.fields[7].field == 'm_flSpeed'", false},
 		{update, "at_tick < 0", true},
+		{update, "has(event.class) && event.fields.all(f, has(f.field))", true}, // whatever the numbers are
 		{shot, "kind == 'match_summary' && event.start_time > timestamp('2001-01-01T00:00:00Z') && event.start_time.getFullYear() > 2001", true},
 	} {
 		f := tee
