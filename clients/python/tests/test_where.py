@@ -80,7 +80,7 @@ def has(c: Context, path: Sequence[FieldDescriptor]) -> bool:
         if field.has_presence and not value.HasField(field.name):
             return False
         value = getattr(value, field.name)
-    return path[-1].has_presence or bool(native(path[-1], value, c.event.strings))
+    return path[-1].has_presence or bool(c.event.strings[value] if is_ref(path[-1]) else value)
 
 
 def literal(value: Any) -> str:
