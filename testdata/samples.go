@@ -12,7 +12,7 @@ import (
 
 // samples is the sample replays, in one folder for each format.
 //
-//go:embed */*
+//go:embed datafile dem/*.dem sc2replay/*.SC2Replay teehistorian
 var samples embed.FS
 
 // made is when the samples were made: their files are unpacked with this time, so that they do not look live.

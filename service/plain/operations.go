@@ -1,13 +1,17 @@
 package plain
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -150,15 +154,29 @@ func operationOf[M proto.Message](
 // nothing returns the parameters of an operation that has none.
 func nothing[M proto.Message](M) parameters { return parameters{} }
 
-// openAPI is what tools/openapi writes.
+// packed is what tools/openapi writes.
 //
-//go:embed openapi.gen.json
-var openAPI []byte
+//go:embed openapi.gen.json.gz
+var packed []byte
+
+// openAPI returns the OpenAPI document.
+var openAPI = sync.OnceValues(func() ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+})
 
 // document answers with the OpenAPI document. It contains nothing of replays, so it needs no token.
 func (*Handler) document(w http.ResponseWriter, _ *http.Request, _ string, _ *replaydv1.GetServerInfoRequest) {
+	text, err := openAPI()
+	if err != nil {
+		http.Error(w, "unpacking the document: "+err.Error(), http.StatusInternalServerError) // no build has such a one
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(openAPI)
+	_, _ = w.Write(text)
 }
 
 // Operations returns everything that a Handler serves, with parameters. It finds the fields of a parameter by setting it, so they
