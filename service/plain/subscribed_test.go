@@ -52,8 +52,8 @@ func TestSubscribed(t *testing.T) {
 			Heartbeat: &replaydv1.SubscriptionHeartbeat{Silent: 3},
 		}},
 		started(1, `live/"a"`), state, started(2, "b"), dropped(2, 3, 4), dropped(1, 1), started(1, "moved"), dropped(1),
-		&replaydv1.SubscribeEventsResponse{Replay: 4, Token: []byte{4}, Response: &replaydv1.SubscribeEventsResponse_Failure{
-			Failure: &replaydv1.SubscriptionFailure{Name: "c", Code: 14, Retried: true},
+		&replaydv1.SubscribeEventsResponse{Replay: 2, Token: []byte{4}, Response: &replaydv1.SubscribeEventsResponse_Failure{
+			Failure: &replaydv1.SubscriptionFailure{Name: "b", Code: 14, Retried: true}, // its events go on
 		}},
 		ended, dropped(2, 5),
 	}}
@@ -72,7 +72,7 @@ func TestSubscribed(t *testing.T) {
 		`{"cursor":"AQ","replay":"live/\"a\""}` + "\n",
 		`{"cursor":"AQ","replay":"moved","start":{"replay":{"name":"moved"`,
 		`{"cursor":"AQ","replay":"moved"}` + "\n",
-		`{"cursor":"BA","replay":"c","failure":{"name":"c","code":14,"reason":"ERROR_REASON_UNSPECIFIED","message":"","retried":true}}` + "\n",
+		`{"cursor":"BA","replay":"b","failure":{"name":"b","code":14,"reason":"ERROR_REASON_UNSPECIFIED","message":"","retried":true}}` + "\n",
 		`{"cursor":"AQ","replay":"moved","end":{"reason":"END_REASON_FINISHED"`,
 		event(`"b"`, join+"5}"),
 		`{"cursor":"Ag","replay":"b"}` + "\n",
@@ -90,7 +90,7 @@ func TestSubscribed(t *testing.T) {
 		"id: AQ\ndata: " + `{"replay":"live/\"a\"","events":[{` + join + "1}}]}\n\n",
 		"id: AQ\nevent: start\ndata: " + `{"replay":"moved","start":{"replay":{"name":"moved"`,
 		"id: AQ\ndata: " + `{"replay":"moved","events":[]}` + "\n\n",
-		"id: BA\nevent: replay_failure\ndata: " + `{"replay":"c","failure":{"name":"c","code":14,"reason":"ERROR_REASON_UNSPECIFIED","message":"","retried":true}}` + "\n\n",
+		"id: BA\nevent: replay_failure\ndata: " + `{"replay":"b","failure":{"name":"b","code":14,"reason":"ERROR_REASON_UNSPECIFIED","message":"","retried":true}}` + "\n\n",
 		"id: AQ\nevent: end\ndata: " + `{"replay":"moved","end":{"reason":"END_REASON_FINISHED"`,
 		"id: Ag\ndata: " + `{"replay":"b","events":[{` + join + "5}}]}\n\n",
 	}
