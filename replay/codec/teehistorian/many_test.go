@@ -45,12 +45,13 @@ func TestMany(t *testing.T) {
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d recordings, %v", len(paths), err)
 	}
+	paths = append(paths, filepath.Join("..", "..", "..", "cmd", "internal", "demo", "race", "race.teehistorian")) // many move at once
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := each(t, data, nil).tick
+		last := each(t, data, nil, false).tick
 		facts := []string{"fact_input_stats", "fact_session", "fact_death"}
 		for what, f := range map[string]struct{ with, without, facts []string }{
 			"facts": {facts: facts}, "facts without inputs": {facts: facts[1:]}, "only facts": {with: facts}, "facts, no ticks": {facts: facts, without: []string{"tick"}},
@@ -74,18 +75,39 @@ func TestMany(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got, want := many(t, data, compiled), each(t, data, compiled); got != want {
+				got, want := many(t, data, codec.Options{Filter: compiled}), each(t, data, compiled, false)
+				if got != want {
 					t.Errorf("%s: %s of ticks %v: %+v, want %+v", filepath.Base(path), what, ticks, got, want)
+				}
+				if ticks[0] < 0 {
+					got, want = many(t, data, codec.Options{Filter: compiled, Where: odd{}}), each(t, data, compiled, true)
+				}
+				if got != want {
+					t.Errorf("%s: %s, sifted: %+v, want %+v", filepath.Base(path), what, got, want)
 				}
 			}
 		}
 	}
 }
 
+// odd lets events pass whose bytes have an odd sum.
+type odd struct{}
+
+func (odd) Matcher() codec.Matcher                 { return odd{} }
+func (odd) Match(c *codec.Candidate) (bool, error) { return isOdd(c.Event), nil }
+func (odd) Tired() bool                            { return false }
+func isOdd(event []byte) bool {
+	sum := byte(0)
+	for _, b := range event {
+		sum += b
+	}
+	return sum%2 == 1
+}
+
 // many reads by the reader.
-func many(t *testing.T, data []byte, f *filter.Filter) (p passage) {
+func many(t *testing.T, data []byte, o codec.Options) (p passage) {
 	t.Helper()
-	r := codectest.Open(t, Codec, data, codec.Options{Filter: f})
+	r := codectest.Open(t, Codec, data, o)
 	for n := 1; ; n++ {
 		b := codec.Batch{MaxEvents: 1 + n*n%300, MaxBytes: 1 << 20}
 		err := r.Fill(&b)
@@ -103,7 +125,7 @@ func many(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 }
 
 // each decodes event by event.
-func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
+func each(t *testing.T, data []byte, f *filter.Filter, sifted bool) (p passage) {
 	t.Helper()
 	d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
 	h, err := d.Header()
@@ -116,9 +138,13 @@ func each(t *testing.T, data []byte, f *filter.Filter) (p passage) {
 			p.filtered++
 			return
 		}
+		teehistorian.Redact(ev, 0)
+		if sifted && !isOdd(AppendEvent(nil, ev)) {
+			p.filtered++
+			return
+		}
 		p.delivered++
 		p.place(at)
-		teehistorian.Redact(ev, 0)
 		p.events = crc32.Update(p.events, crc32.IEEETable, entry(ev))
 	}
 	fold := conclude.New(h, conclude.Options{Inputs: f.Kind(uint8(teehistorian.KindFactInputStats))})
