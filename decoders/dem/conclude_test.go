@@ -86,7 +86,7 @@ func factFiles() map[string][]byte {
 	for _, game := range playedGames {
 		files[game] = demtest.Players(game)
 	}
-	files["rounds"], _ = demtest.Rounds(5, 3, false)
+	files["rounds"], _ = demtest.Rounds(5, 3, demtest.ByCounts)
 	return files
 }
 

@@ -75,8 +75,8 @@ func positionSamples() map[string][]byte {
 	for _, game := range playedGames {
 		files[game] = demtest.Players(game)
 	}
-	files["rounds"], _ = demtest.Rounds(3, 3, false)
-	files["rounds by events"], _ = demtest.Rounds(4, 2, true)
+	files["rounds"], _ = demtest.Rounds(3, 3, demtest.ByCounts)
+	files["rounds by events"], _ = demtest.Rounds(4, 2, demtest.ByEvents)
 	random := rand.New(rand.NewPCG(12, 0))
 	for name, data := range map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)} {
 		for i := range 8 {

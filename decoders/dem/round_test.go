@@ -110,7 +110,7 @@ func wantRound(r *demtest.PlayedRound) (facts []string) {
 // TestRounds: the facts of rounds are what happened in demos of our own, however these tell rounds.
 func TestRounds(t *testing.T) {
 	for seed := range uint64(40) {
-		data, played := demtest.Rounds(seed, 1+int(seed), seed%2 == 0)
+		data, played := demtest.Rounds(seed, 1+int(seed), demtest.Telling(1+seed%3))
 		var want, got []string
 		for i := range played {
 			want = append(want, wantRound(&played[i])...)

@@ -24,10 +24,19 @@ type PlayedHit struct {
 // RoundPlayers is the number of players of Rounds.
 const RoundPlayers = 10
 
+// Telling is how a game tells its rounds: by counts, by game events, as in old demos, or by both.
+type Telling int
+
+// The ways to tell rounds.
+const (
+	ByCounts Telling = 1 << iota
+	ByEvents
+)
+
 // Rounds returns a demo of Counter-Strike 2 of some rounds, in which ten players hit one another at random, and what happened in it. The
-// sides change after half of the rounds. With events, the game tells rounds by game events, as in old demos, and otherwise by counts.
-func Rounds(seed uint64, rounds int, events bool) ([]byte, []PlayedRound) {
-	g := &roundGame{random: rand.New(rand.NewPCG(seed, 45)), events: events}
+// sides change after half of the rounds.
+func Rounds(seed uint64, rounds int, by Telling) ([]byte, []PlayedRound) {
+	g := &roundGame{random: rand.New(rand.NewPCG(seed, 45)), by: by}
 	g.begin()
 	var played []PlayedRound
 	for i := range rounds {
@@ -43,7 +52,7 @@ func Rounds(seed uint64, rounds int, events bool) ([]byte, []PlayedRound) {
 type roundGame struct {
 	gameOf
 	random *rand.Rand
-	events bool
+	by     Telling
 	tick   int32
 	begun  bool
 }
@@ -70,7 +79,7 @@ func (g *roundGame) packet(e *Entities, messages ...Message) {
 func (g *roundGame) counts(v ...int64) []Value {
 	values := []Value{g.bool([]int{0}, true)}
 	for i, n := range v {
-		if !g.events || i >= 2 {
+		if g.by&ByCounts != 0 || i >= 2 {
 			values = append(values, g.int([]int{0, i}, n))
 		}
 	}
@@ -107,7 +116,7 @@ func (g *roundGame) begin() {
 
 // told returns a game event that tells a round, where game events do.
 func (g *roundGame) told(m Message) []Message {
-	if g.events {
+	if g.by&ByEvents != 0 {
 		return []Message{m}
 	}
 	return nil

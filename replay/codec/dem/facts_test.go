@@ -25,7 +25,7 @@ func choose(t *testing.T, include ...*replaydv1.EventFilter) *filter.Filter {
 
 // TestFacts: facts come to those who name them, whatever else they ask for, and to a stream that begins at any of them.
 func TestFacts(t *testing.T) {
-	rounds, _ := demtest.Rounds(9, 4, false)
+	rounds, _ := demtest.Rounds(9, 4, demtest.ByCounts)
 	files := map[string][]byte{"rounds": rounds, "players of dota": sampleFile(t, "players of dota"), "players of citadel": sampleFile(t, "players of citadel")}
 	var kinds []string
 	for _, kind := range encoder.Codec.Filters.Kinds {
