@@ -124,10 +124,14 @@ var ofOneFormat = map[string]string{
 	"cmd/internal/command/render.go":  "draws maps",
 	"cmd/internal/command/program.go": "gives StarCraft II tables of newer builds",
 
+	"cmd/internal/command/exit.go":  "knows what verify says of a recording",
+	"cmd/internal/agent/picture.go": "draws maps",
+
+	"replay/verify":    "plays DDNet games again on their maps",
 	"service/playcast": "makes demos of broadcasts",
 
 	"cmd/internal/demo/demo.go": "plays a game of DDNet",
-	"e2e/record/course.go":      "draws the map on which that game was played",
+	"e2e/record":                "draws the maps on which games are recorded, and reads the recordings",
 
 	"cmd/internal/commandtest/commandtest.go": "writes games for tests as servers of DDNet do",
 }
