@@ -34,8 +34,8 @@ class Daemon:
     def start(self) -> None:
         self.process = subprocess.Popen(
             [
-                *(self.binary, "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error"),
-                *("--index", self.root.parent / "index", *self.flags),
+                *(str(self.binary), "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error"),
+                *("--index", str(self.root.parent / "index"), *self.flags),
             ],
             stdout=subprocess.DEVNULL,
         )
