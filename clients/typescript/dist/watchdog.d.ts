@@ -11,6 +11,7 @@ export declare class Watchdog {
      * to follow.
      */
     watch<T>(responses: AsyncIterable<T>): AsyncGenerator<T, void, undefined>;
+    private watching;
     private look;
     stop(): void;
 }

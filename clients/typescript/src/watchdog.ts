@@ -21,10 +21,17 @@ export class Watchdog {
       const { value, done } = await iterator.next();
       this.waitingSince = undefined;
       if (done) return;
-      this.timer ??= setInterval(() => this.look(), this.silence / 6);
+      this.timer ??= this.watching();
       yield value;
       this.waitingSince = performance.now();
     }
+  }
+
+  private watching(): ReturnType<typeof setInterval> {
+    const timer = setInterval(() => this.look(), this.silence / 6);
+    // In Node, so that a stream whose caller takes no more items does not keep the process alive after the client is closed.
+    if (typeof timer === "object") timer.unref();
+    return timer;
   }
 
   private look(): void {

@@ -293,11 +293,14 @@ describe("a daemon", () => {
       `decode("${finished.path}")`,
       `watch("r")`,
       `replays("r")`,
+      `subscribe("r")`,
     ]) {
       const script = `
         import { connect } from ${JSON.stringify(join(repository, "clients/typescript/dist/node.js"))};
         const client = connect("${daemon.address}");
         for await (const _ of client.${call}) break;
+        await client.${call}.next(); // and never again
+        client.close();
         console.log("done");`;
       const run = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], { timeout: 10_000 });
       assert.equal(run.stdout, "done\n", call);
