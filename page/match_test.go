@@ -128,7 +128,7 @@ func (m *match) end(tick int, interval float32, more ...byte) []byte {
 func handle(index int) uint64 { return uint64(index) | 1<<14 }
 
 // dotaMatch returns half a minute of Dota 2. Ten heroes meet in the middle, and two of them die. There is also a tower. A hero was
-// banned before, another one is while it is played, and two are picked; the end says who chose.
+// banned before, another one is while it is played, and two are picked; the end says who chose. Axe buys two items.
 func dotaMatch() []byte {
 	const ticks, interval = 900, 1.0 / 30
 	const invoker, rubick = 74, 86
@@ -172,6 +172,10 @@ func dotaMatch() []byte {
 			name = "hero_" + name
 		}
 		entries = append(entries, demtest.Entry{Index: i, Key: "npc_dota_" + name})
+	}
+	items := len(entries)
+	for i, name := range []string{"item_tango", "item_blink"} {
+		entries = append(entries, demtest.Entry{Index: items + i, Key: name})
 	}
 	m := newMatch("dota", "dota", interval, []demtest.Message{demtest.Table{}.Create("CombatLogNames", false, entries...)}, schema...)
 
@@ -274,11 +278,13 @@ func dotaMatch() []byte {
 			e.Update(hero+i, values...)
 		}
 		switch tick {
+		case 40, 660:
+			messages = append(messages, log(11, 2, 0, demtest.Proto(nil).Varint(13, int64(items+tick/600))))
 		case 60:
 			messages = append(messages, demtest.Message{ID: 612, Data: demtest.Proto(nil).Varint(1, 0).Varint(2, 11).Text(3, "glhf")})
 		case 700:
 			e.Update(tower, signed(0, 1), whole(1, 3))
-			messages = append(messages, log(17, 1, 2+9, nil))
+			messages = append(messages, log(4, 1, 2+9, demtest.Proto(nil).Varint(8, 1).Varint(37, 1)))
 		}
 		m.tick(tick, e, true, messages...)
 	}
@@ -293,7 +299,7 @@ func dotaMatch() []byte {
 	return m.end(ticks, interval, demtest.Proto(nil).Bytes(4, demtest.Proto(nil).Bytes(4, played))...)
 }
 
-// csMatch returns ten seconds of a round of Counter-Strike 2 with ten players. One of them dies.
+// csMatch returns ten seconds of Counter-Strike 2 with ten players. One of them dies, another one plants the bomb, and a round ends.
 func csMatch() []byte {
 	const ticks, interval = 640, 1.0 / 64
 	key := func(kind int, name string) demtest.Proto {
@@ -301,7 +307,9 @@ func csMatch() []byte {
 	}
 	kinds := demtest.Message{ID: 205, Data: demtest.Proto(nil).
 		Bytes(1, demtest.Proto(nil).Varint(1, 7).Text(2, "player_death").Bytes(3, key(9, "userid")).Bytes(3, key(9, "attacker")).Bytes(3, key(1, "weapon")).Bytes(3, key(6, "headshot"))).
-		Bytes(1, demtest.Proto(nil).Varint(1, 8).Text(2, "round_start"))}
+		Bytes(1, demtest.Proto(nil).Varint(1, 8).Text(2, "round_start")).
+		Bytes(1, demtest.Proto(nil).Varint(1, 9).Text(2, "bomb_planted").Bytes(3, key(9, "userid"))).
+		Bytes(1, demtest.Proto(nil).Varint(1, 10).Text(2, "round_end").Bytes(3, key(3, "winner")).Bytes(3, key(3, "reason")))}
 	m := newMatch("csgo", "de_sample", interval, []demtest.Message{kinds},
 		body,
 		demtest.Serializer{Name: "Money_t", Fields: []demtest.Field{{Name: "m_iAccount", Type: "int32"}}},
@@ -347,6 +355,11 @@ func csMatch() []byte {
 				Bytes(3, demtest.Proto(nil).Varint(1, 9).Varint(5, 2)).Bytes(3, demtest.Proto(nil).Varint(1, 1).Text(2, "ak47")).Bytes(3, demtest.Proto(nil).Varint(1, 6).Varint(7, 1))})
 			e.Update(controller+2, signed(1400, 4, 0), signed(4+6%7+1, 6, 0))
 			e.Update(controller+7, truth(false, 3), signed(3+35%4+1, 6, 1))
+		case 440:
+			messages = append(messages, demtest.Message{ID: 207, Data: demtest.Proto(nil).Varint(2, 9).Bytes(3, demtest.Proto(nil).Varint(1, 9).Varint(5, 2))})
+		case 600:
+			messages = append(messages, demtest.Message{ID: 207, Data: demtest.Proto(nil).Varint(2, 10).Bytes(3, demtest.Proto(nil).Varint(1, 3).Varint(4, 2)).
+				Bytes(3, demtest.Proto(nil).Varint(1, 3).Varint(4, 1))})
 		}
 		for i := range players {
 			switch {

@@ -20,7 +20,7 @@ export class Charts {
   /** The value at the upper edge. */
   private most = 10;
 
-  constructor(private readonly game: Game, charts: readonly Chart[], private readonly seek: (tick: number) => void) {
+  constructor(private readonly game: Game, charts: readonly Chart[], private readonly seek: (tick: number) => void, private readonly beside: () => readonly string[]) {
     this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...charts.map(({ name, title }) => h("option", { value: name }, title)));
     this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas, this.tip);
   }
@@ -56,7 +56,7 @@ export class Charts {
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
     const end = Math.max(1, game.last);
     const tick = Math.floor(game.tick);
-    const state = [this.choice.value, width, height, t.name, game.told.covered, end, Math.round((tick / end) * width * ratio)].join();
+    const state = [this.choice.value, width, height, t.name, game.told.covered, end, Math.round((tick / end) * width * ratio), ...this.beside()].join();
     if (state === this.drawn) return;
     this.drawn = state;
     Object.assign(canvas, { width: width * ratio, height: height * ratio });
@@ -74,6 +74,8 @@ export class Charts {
     const said: string[] = [];
     for (const [id, line] of lines) {
       const { name, colour } = game.format.person(game.world, id, tick);
+      const beside = this.beside();
+      c.globalAlpha = beside.length === 0 || beside.includes(name) ? 1 : 0.12; // the two who are compared stand out
       c.strokeStyle = colour;
       c.lineWidth = 1.6;
       c.beginPath();
@@ -90,6 +92,7 @@ export class Charts {
       const now = line.at(tick);
       if (now !== undefined) said.push(`${name} ${Math.round(now)}`);
     }
+    c.globalAlpha = 1;
     c.lineWidth = 3;
     c.strokeStyle = t.halo;
     c.fillStyle = t.mark;

@@ -1,7 +1,7 @@
 // Plays Source 2 demos: Dota 2, Counter-Strike 2 and Deadlock.
 
 import type { Batch, Event, Filter, Replay } from "@replayd/client";
-import { type Actor, CombatLogType, type CombatLog, type FactKill, type FieldValue, type GameEvent, type SampleEntity, type SamplePlayer } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
+import { type Actor, CombatLogType, type CombatLog, type FactKill, type FactObjective, type FieldValue, ObjectiveType, type SampleEntity, type SamplePlayer } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
 import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
@@ -18,7 +18,6 @@ const buildings = {
   classes: ["CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Barracks", "CDOTA_BaseNPC_Fort", "CNPC_TrooperBoss", "CNPC_Boss_Tier2", "CNPC_Boss_Tier3"],
   fields: ["CBodyComponent.place", "m_iHealth", "m_iMaxHealth", "m_lifeState", "m_iTeamNum", "m_pEntity.m_nameStringableIndex"],
 };
-const rules = { classes: ["CCSGameRulesProxy"], fields: ["m_pGameRules.m_totalRoundsPlayed"] };
 const sides = {
   classes: ["CDOTATeam", "CCSTeam", "CCitadelTeam", "CCSGameRulesProxy", "CCitadelGameRulesProxy"],
   fields: ["m_iTeamNum", "m_iHeroKills", "m_iScore", "m_szClanTeamname", "m_pGameRules.m_vMinimap*"],
@@ -26,12 +25,17 @@ const sides = {
 
 /** What happened, and what people said. */
 const said: Filter[] = [
-  { kinds: ["chat", "fact_kill", "fault"] },
-  { kinds: ["combat_log"], dem: { types: ["TEAM_BUILDING_KILL", "AEGIS_TAKEN", "BUYBACK"].map((type) => `COMBAT_LOG_TYPE_${type}`) } },
-  { kinds: ["game_event"], dem: { types: ["round_start", "round_end", "begin_new_match", "bomb_planted", "bomb_defused", "bomb_exploded"] } },
+  { kinds: ["chat", "fact_kill", "fact_objective", "fact_purchase", "fact_round", "fault"] },
+  { kinds: ["combat_log"], dem: { types: ["COMBAT_LOG_TYPE_AEGIS_TAKEN", "COMBAT_LOG_TYPE_BUYBACK"] } },
   { kinds: ["entity_created", "entity_updated"], dem: { classes: ["CDOTAGamerulesProxy"], fields: draftFields } },
 ];
 
+/** What somebody did to an objective. */
+const done: Partial<Record<ObjectiveType, string>> = {
+  [ObjectiveType.BOMB_PLANTED]: "planted the bomb", [ObjectiveType.BOMB_DEFUSED]: "defused the bomb", [ObjectiveType.ROSHAN]: "killed Roshan", [ObjectiveType.TORMENTOR]: "killed a Tormentor",
+};
+
+const nameOf = (one: Actor | undefined) => one?.name || words(one?.heroName ?? one?.unitName ?? "") || "somebody";
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
 
 interface Life {
@@ -94,8 +98,6 @@ export class DemWorld implements World {
   from: number;
   to: number;
 
-  /** The rounds that were played. */
-  private rounds: number | undefined;
   /** Tells the ways of one stream from those of another. */
   private static streams = 0;
   private readonly stream = DemWorld.streams++;
@@ -148,10 +150,18 @@ export class DemWorld implements World {
         return;
       case "combatLog":
         return this.fought(kind.value, tick);
-      case "gameEvent":
-        return this.happened(kind.value, tick);
       case "factKill":
         return this.killed(kind.value, tick);
+      case "factObjective":
+        return this.taken(kind.value, tick);
+      case "factPurchase":
+        this.news.push({ tick, kind: "build", client: kind.value.buyer?.playerId ?? -1, text: words(kind.value.item) || "something that is not known" });
+        return;
+      case "factRound": {
+        const { number, warmup, winnerName, reasonName } = kind.value;
+        this.news.push({ tick, kind: "round", client: -1, text: `${winnerName ?? "Nobody"} won ${warmup ? "the warm-up" : number ? `round ${number}` : "the round"}${reasonName ? `: ${words(reasonName)}` : ""}` });
+        return;
+      }
       case "fault":
         if (!this.fault) this.news.push({ tick, kind: "fault", client: -1, text: `Some of the demo cannot be decoded: ${kind.value.detail}` });
         this.fault ||= kind.value.detail;
@@ -161,9 +171,6 @@ export class DemWorld implements World {
   /** Applies an entry of Dota's combat log. */
   private fought(entry: CombatLog, tick: number): void {
     switch (entry.type) {
-      case CombatLogType.TEAM_BUILDING_KILL:
-        this.news.push({ tick, kind: "goal", client: -1, text: `${words(entry.targetName) || "A building"} fell` });
-        return;
       case CombatLogType.AEGIS_TAKEN:
         this.news.push({ tick, kind: "goal", client: this.ofHero(entry.attackerName), name: words(entry.attackerName), text: "took the Aegis" });
         return;
@@ -175,7 +182,6 @@ export class DemWorld implements World {
   }
 
   private killed({ killer, victim, assists, weapon, headshot, throughSmoke, noScope, reincarnates }: FactKill, tick: number): void {
-    const nameOf = (one: Actor | undefined) => one?.name || words(one?.heroName ?? one?.unitName ?? "") || "somebody";
     const id = victim?.playerId ?? -1;
     if (victim?.place) this.dots.push({ tick, id, x: victim.place.x, y: -victim.place.y, died: true });
     const how = [
@@ -187,37 +193,11 @@ export class DemWorld implements World {
     else this.news.push({ tick, kind: "death", client: id, name: nameOf(victim), text: other ? `died to ${nameOf(killer)}` : "died" });
   }
 
-  /** Applies a game event. It identifies players by slot. */
-  private happened({ name, keys }: GameEvent, tick: number): void {
-    const keyOf = (key: string) => keys.find((one) => one.name === key);
-    const value = (key: string) => keyOf(key)?.value.value;
-    const who = (key: string) => {
-      const slot = number(value(key)) ?? 0xffff;
-      return (slot & 0xff) === 0xff ? -1 : slot & 0xff;
-    };
-    const nameIn = (key: string) => keyOf(key)?.playerName || this.nameOf(who(key), tick) || "somebody";
-    const goal = (key: string, text: string) => this.news.push({ tick, kind: "goal", client: who(key), name: nameIn(key), text });
-    switch (name) {
-      case "round_start":
-        this.news.push({ tick, kind: "round", client: -1, text: this.rounds === undefined ? "A round begins" : `Round ${this.rounds + 1} begins` });
-        return;
-      case "round_end": {
-        const winner = number(value("winner"));
-        this.news.push({ tick, kind: "round", client: -1, text: `${winner === 2 ? "Terrorists" : winner === 3 ? "Counter-Terrorists" : "Nobody"} won the round` });
-        return;
-      }
-      case "begin_new_match":
-        this.news.push({ tick, kind: "round", client: -1, text: "The match begins" });
-        return;
-      case "bomb_planted":
-        goal("userid", "planted the bomb");
-        return;
-      case "bomb_defused":
-        goal("userid", "defused the bomb");
-        return;
-      case "bomb_exploded":
-        this.news.push({ tick, kind: "goal", client: -1, text: "The bomb exploded" });
-    }
+  private taken({ type, actor, name, denied }: FactObjective, tick: number): void {
+    const goal = (text: string, by?: Actor) => this.news.push({ tick, kind: "goal", client: by?.playerId ?? -1, ...(by && { name: nameOf(by) }), text });
+    if (type === ObjectiveType.BOMB_EXPLODED) goal("The bomb exploded");
+    else if (type === ObjectiveType.BUILDING) goal(`${words(name ?? "") || "A building"} fell${denied ? ", denied" : ""}`);
+    else goal(done[type] ?? "took an objective", actor ?? ({} as Actor));
   }
 
   /** Records how a player stands. */
@@ -279,7 +259,6 @@ export class DemWorld implements World {
       if (least && most && most.x > least.x && most.y > least.y) this.given = { left: least.x, right: most.x, top: -most.y, bottom: -least.y };
       const named = own.get("m_szClanTeamname")?.value;
       if (named?.case === "text" && named.value) this.teamNames.set(team, named.value);
-      this.rounds = count(rules.fields[0]) ?? this.rounds;
       const score = count("m_iHeroKills") ?? count("m_iScore");
       if (score === undefined) return;
       let scores = this.scores.get(team);
@@ -347,11 +326,11 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
     around: {
       include: [
         players(every(title === "dota" ? 1 / 4 : 1 / 8)), { kinds: ["tick"] }, ...said,
-        ...[buildings, sides, rules].map((dem): Filter => ({ kinds: ["sample_entity"], ticks: every(2), dem })),
+        ...[buildings, sides].map((dem): Filter => ({ kinds: ["sample_entity"], ticks: every(2), dem })),
       ],
     },
-    whole: { include: [players({ every: seldom(replay) }), { kinds: ["sample_entity"], ticks: every(5), dem: rules }, ...said] },
-    stateless: true,
+    whole: { include: [players({ every: seldom(replay) }), ...said] },
+    stateless: true, ...(title !== "cs" && { builds: "Purchases" }),
     charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
     world: (start) => new DemWorld(start, ticksPerSecond, walked),
     stage: (canvas, game) => {

@@ -112,8 +112,8 @@ export interface Format<W extends World = World> {
   clock?(world: W, tick: number): string;
   /** Why nothing is to be seen at a tick, as a sentence. Empty if something is. */
   missing?(world: W, tick: number): string;
-  /** Whether there are lists of what each player built. */
-  readonly builds?: boolean;
+  /** The title of the lists of what each player built or bought, if there are such. */
+  readonly builds?: string;
 }
 
 /** How many ticks are between samples of a whole game: a second, and more in a long game, so that it has 480 of each player. */

@@ -1,6 +1,6 @@
 // The raw events, and how to get them with other tools.
 
-import { h, fill, icon, sizeText } from "./dom.js";
+import { fill, h, sizeText } from "./dom.js";
 import { fileOf } from "./file.js";
 import { ask, client } from "./net.js";
 import { Format, type Replay } from "@replayd/client";
@@ -149,5 +149,3 @@ export function facts(replay: Replay): HTMLElement {
   }
   return h("dl", { class: "facts" }, ...rows.filter(([, value]) => value).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 }
-
-export { icon };

@@ -5,7 +5,7 @@ import { fill, h, pathOf } from "./dom.js";
 import { forgetFile, isTemporary, uploadFile } from "./file.js";
 import { home, homeParameters } from "./home.js";
 import { mapView } from "./mapview.js";
-import { ask, client, wantsToken } from "./net.js";
+import { ask, client, wantsToken, watchSleep } from "./net.js";
 import { play } from "./player.js";
 import { askToken } from "./token.js";
 
@@ -93,4 +93,5 @@ addEventListener("drop", (event) => {
   if (file) void drop(file);
 });
 
+watchSleep();
 void show();

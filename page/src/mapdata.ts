@@ -5,7 +5,7 @@ import {
   Curve, type Entity, type EnvelopePoint, type Group, LayerKind, type Link, type PhysicsTile, PixelFormat, type Quad, type QuadLayer, type TileLayer,
 } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { GameMap, tileSize } from "./map.js";
-import { authorization } from "./net.js";
+import { getFile } from "./net.js";
 
 /** The largest layer that is loaded, in tiles; and the largest image, in bytes. */
 const mostTiles = 1e8;
@@ -238,7 +238,7 @@ export class MapData {
 /** Gets an image that is not in the map's file from the daemon's assets, if it is there. */
 async function fetchImage(image: Picture, signal?: AbortSignal): Promise<void> {
   try {
-    const answer = await fetch(`/assets/mapres/${encodeURIComponent(image.name)}`, { headers: authorization(), ...(signal && { signal }) });
+    const answer = await getFile(`/assets/mapres/${encodeURIComponent(image.name)}`, signal);
     if (answer.status !== 200) return;
     const bitmap = await createImageBitmap(await answer.blob(), { premultiplyAlpha: "none", colorSpaceConversion: "none" });
     const { width, height } = bitmap;

@@ -57,10 +57,45 @@ export function authorization(): Record<string, string> {
   return token.get() ? { authorization: `Bearer ${token.get()}` } : {};
 }
 
+/** Ends all that is under way when the computer wakes. */
+let awake = new AbortController();
+
+/** fetch, which ends when the computer wakes. */
+function awakeFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  return fetch(input, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, awake.signal]) : awake.signal });
+}
+
+/** Gets a file of the daemon's that the client does not know. */
+export function getFile(path: string, signal?: AbortSignal): Promise<Response> {
+  return awakeFetch(path, { headers: authorization(), ...(signal && { signal }) });
+}
+
+/** How many connections a browser keeps to a daemon, and for how many milliseconds one may be silent after a sleep. */
+const kept = { connections: 6, silent: 1000 };
+
+/** Ends all requests, so that they are made again. The connections behind them may be dead without a sign. */
+function wake(): void {
+  // So may be those that the browser keeps for later requests. These requests take them first, and those that are silent are closed.
+  for (let i = 0; i < kept.connections; i++) fetch("/page/icon.svg", { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(kept.silent) }).catch(() => {});
+  awake.abort();
+  awake = new AbortController();
+}
+
+/** Notices that the computer has slept, or the network is back. */
+export function watchSleep(): void {
+  addEventListener("online", wake);
+  let before = Date.now();
+  setInterval(() => {
+    const now = Date.now();
+    if (now - before > (document.hidden ? 90_000 : 3000)) wake(); // browsers run the timers of a hidden page once a minute
+    before = now;
+  }, 500);
+}
+
 async function takeTurns(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const url = String(input instanceof Request ? input.url : input);
   const streams = /\/(StreamEvents|WatchReplays|WatchState)$/.test(url);
-  if (!streams || location.protocol === "https:" || !navigator.locks) return fetch(input, init);
+  if (!streams || location.protocol === "https:" || !navigator.locks) return awakeFetch(input, init);
   const { release, place } = await acquire(init?.signal ?? undefined);
   const own = new AbortController();
   const signal = init?.signal ? AbortSignal.any([init.signal, own.signal]) : own.signal;
@@ -75,7 +110,7 @@ async function takeTurns(input: RequestInfo | URL, init?: RequestInit): Promise<
     release();
   };
   try {
-    const response = await fetch(input, { ...init, signal });
+    const response = await awakeFetch(input, { ...init, signal });
     const watched = response.body?.pipeThrough(new TransformStream({ flush: done }), { signal });
     watched ?? done();
     return new Response(watched, { status: response.status, statusText: response.statusText, headers: response.headers });
@@ -140,21 +175,20 @@ export async function listReplays(request: MessageInitShape<typeof ListReplaysRe
   }
 }
 
-/** After how many seconds without a sign of it the daemon is asked again for changes, which may have been lost while a computer slept. */
+/** How often the daemon gives a sign of itself in a stream, in seconds. After three times as long without one it is asked again. */
 const beat = 2;
+const heartbeatInterval = { seconds: BigInt(beat) };
 
-/** The changes of replays from now on. Calls begun once none can be missed any more. */
-export async function* changes(signal: AbortSignal, begun: () => void): AsyncGenerator<ReplayChange, void, undefined> {
+/** The responses of a stream that is not resumed. It ends with an error when the connection is lost, also without a sign. */
+async function* heard<T>(call: (signal: AbortSignal) => AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T, void, undefined> {
   const own = new AbortController();
-  const lost = () => own.abort();
-  let silence = setTimeout(lost, 3000 * beat);
+  const listen = () => setTimeout(() => own.abort(), 3000 * beat);
+  let silence = listen();
   try {
-    const request = { changesOnly: true, heartbeatInterval: { seconds: BigInt(beat) } };
-    for await (const { changes, initialDone } of calls.watchReplays(request, { signal: AbortSignal.any([signal, own.signal]) })) {
+    for await (const response of call(AbortSignal.any([signal, own.signal]))) {
       clearTimeout(silence);
-      silence = setTimeout(lost, 3000 * beat);
-      if (initialDone) begun();
-      yield* changes;
+      silence = listen();
+      yield response;
     }
   } catch (thrown) {
     throw ReplaydError.from(thrown);
@@ -164,14 +198,19 @@ export async function* changes(signal: AbortSignal, begun: () => void): AsyncGen
   }
 }
 
+/** The changes of replays from now on. Calls begun once none can be missed any more. */
+export async function* changes(signal: AbortSignal, begun: () => void): AsyncGenerator<ReplayChange, void, undefined> {
+  const call = (signal: AbortSignal) => calls.watchReplays({ changesOnly: true, heartbeatInterval }, { signal });
+  for await (const { changes, initialDone } of heard(call, signal)) {
+    if (initialDone) begun();
+    yield* changes;
+  }
+}
+
 /** What changes in the live games, as often as an interval in milliseconds allows: where players are. Each call begins with all games. */
 export async function* states(interval: number, signal: AbortSignal): AsyncGenerator<WatchedReplay[], void, undefined> {
-  try {
-    const request = { interval: { nanos: interval * 1e6 }, columns: ["x", "y", "place", "alive", "team"] };
-    for await (const { replays } of calls.watchState(request, { signal })) yield replays;
-  } catch (thrown) {
-    throw ReplaydError.from(thrown);
-  }
+  const request = { interval: { nanos: interval * 1e6 }, columns: ["x", "y", "place", "alive", "team"], heartbeatInterval };
+  for await (const { replays } of heard((signal) => calls.watchState(request, { signal }), signal)) yield replays;
 }
 
 /** Whether an error means that the daemon requires a token, or a different one. */

@@ -2,7 +2,7 @@
 
 import { Code, ReplaydError } from "@replayd/client";
 import type { Area } from "./minimap.js";
-import { ask, authorization } from "./net.js";
+import { ask, getFile } from "./net.js";
 
 /** A picture, and which part of the world it shows. */
 export interface Overview {
@@ -24,7 +24,7 @@ interface Said {
 export async function overviewOf(map: string, signal: AbortSignal): Promise<Overview | string> {
   const none = `The daemon has no picture of the map “${map}”, so where players have been is drawn.`;
   const away = (error: unknown) => { throw signal.aborted ? error : new ReplaydError(Code.Unavailable, String(error)); };
-  const get = (path: string) => ask(() => fetch(path, { headers: authorization(), signal }).catch(away), signal);
+  const get = (path: string) => ask(() => getFile(path, signal).catch(away), signal);
   try {
     const answer = /^[\w-]{1,64}$/.test(map) ? await get(`/assets/overview/${map}`) : undefined;
     if (answer?.status !== 200) return none;

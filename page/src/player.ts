@@ -12,7 +12,7 @@ import { Game } from "./game.js";
 import { heats } from "./heat.js";
 import { facts, Inspector } from "./inspector.js";
 import { overviewOf } from "./overview.js";
-import { report } from "./report.js";
+import { scoreboard } from "./report.js";
 import { sc2 } from "./sc2.js";
 import type { Stage } from "./stage.js";
 import { type Tab, Tabs } from "./tabs.js";
@@ -143,18 +143,20 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const scene = format.stage(canvas, game);
   const go = (tick: number) => { game.seek(tick); scene.reset(); address(); feedEnd(true); buildsEnd(true); };
   const timeline = new Timeline(game as unknown as Game, go);
-  const charts = new Charts(game as unknown as Game, format.charts, go);
+  const board = scoreboard(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)));
+  const charts = new Charts(game as unknown as Game, format.charts, go, board.beside);
   const inspector = new Inspector(replay, signal, () => game.tick);
   const notice = h("p", { class: "notice", role: "status", hidden: true });
   const players = h("ul", { class: "players" });
   const feed = h("ol", { class: "feed", tabIndex: 0, "aria-label": "What happened" });
   const feedEnd = keepAtEnd(feed);
-  const builds = h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "What was built" });
+  const builds = h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": format.builds ?? "" });
   const buildsEnd = keepAtEnd(builds);
-  const whose = h("select", { "aria-label": "Whose build order", hidden: true, onchange: () => { built = ""; lists(); } });
+  const whose = h("select", { "aria-label": "Whose list", hidden: true, onchange: () => { built = ""; lists(); } });
   const draft = h("section", { class: "news drafted" });
-  const listed: Tab[] = [["What happened", h("section", { class: "news" }, feed)]];
-  if (format.builds) listed.push(["Build order", h("section", { class: "news" }, whose, builds)]);
+  const bought = h("section", { class: "news" }, whose, builds);
+  const listed: Tab[] = [["What happened", h("section", { class: "news" }, feed)], ["Scoreboard", board.element]];
+  if (format.builds) listed.push([format.builds, bought]);
   if (format.draft) listed.push(["Draft", draft]);
   const tabs = new Tabs("What is listed", listed);
   const clock = h("span", { class: "clock" });
@@ -202,7 +204,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
         format.charts.length > 0 && charts.element,
         tabs.element, ...listed.map(([, section]) => section),
         ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)), ground,
-        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay)), report(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)))),
+        h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay))),
       h("footer", { class: "transport" },
         timeline.element,
         h("div", { class: "controls" },
@@ -332,6 +334,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const begun = (news: News) => news.began ?? news.tick;
     const orders = all.filter(({ kind }) => kind === "build").sort((a, b) => begun(a) - begun(b));
     const ids = people.map(({ id }) => String(id));
+    tabs.show(bought, orders.some(({ client }) => ids.includes(String(client))));
     if (`${orders.length} ${ids}` === built) return;
     built = `${orders.length} ${ids}`;
     whose.hidden = people.length <= sideBySide;

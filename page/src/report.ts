@@ -36,30 +36,52 @@ export function rowsOf({ game }: Pick<Report, "game">, ticksPerSecond: number): 
 /** How much longer than the last answer took to wait before the next report, and how long at least, in milliseconds. */
 const rest = { times: 9, least: 1000 };
 
-/** The report of a game as it stood at the clock's tick, or without a clock at its end. It is asked for while it is open, as often as the daemon is quick. */
-export function report(replay: Replay, signal: AbortSignal, tickOf: () => number | undefined): HTMLElement {
-  const table = h("table", {});
-  let [told, next, asking] = ["", 0, false];
-  const fill = async (tick: number | undefined) => {
-    const rows = rowsOf(await ask(() => client.report(replay.name, tick), signal), replay.ticksPerSecond || 50);
+/** A scoreboard, and the names of the two players who are shown side by side, if they are chosen. */
+export interface Scoreboard {
+  element: HTMLElement;
+  beside: () => readonly string[];
+}
+
+/** The report of a game as it stood at the clock's tick, or without a clock at its end. It is asked for while it is shown, as often as the daemon is quick. */
+export function scoreboard(replay: Replay, signal: AbortSignal, tickOf: () => number | undefined): Scoreboard {
+  const [table, both] = [h("table", {}), h("table", { class: "both", hidden: true })];
+  let [told, next, asking, rows, chosen] = ["", 0, false, [] as Row[], [] as string[]];
+  const choose = (name: string) => {
+    chosen = chosen.includes(name) ? chosen.filter((one) => one !== name) : [...chosen.slice(-1), name];
+    draw();
+  };
+  const draw = () => {
     const titles = [...new Set(rows.flatMap((row) => Object.keys(row).filter((title) => row[title] !== undefined && row[title] !== "")))];
+    const text = (row: Row, title: string) => String(row[title] ?? "");
     update(table,
       h("tr", {}, ...(titles.length ? titles : ["Nobody that is known yet"]).map((title) => h("th", { scope: "col" }, title))),
-      ...rows.map((row) => h("tr", {}, ...titles.map((title) => h("td", {}, String(row[title] ?? ""))))));
+      ...rows.map((row) => {
+        const name = text(row, "Player");
+        const button = h("button", { type: "button", "data-client": name, title: "Side by side with another one", "aria-pressed": String(chosen.includes(name)), onclick: () => choose(name) }, name);
+        return h("tr", {}, h("th", { scope: "row" }, button), ...titles.slice(1).map((title) => h("td", {}, text(row, title))));
+      }));
+    const two = rows.filter((row) => chosen.includes(text(row, "Player")));
+    both.hidden = two.length !== 2;
+    if (both.hidden) return;
+    update(both, h("tr", {}, h("td", {}), ...two.map((row) => h("th", { scope: "col" }, text(row, "Player")))), ...titles.slice(1).map((title) => {
+      const [one, other] = two.map((row) => Number(row[title] ?? NaN));
+      const more = [one > other, other > one];
+      return h("tr", {}, h("th", { scope: "row" }, title), ...two.map((row, i) => h("td", {}, more[i] ? h("b", {}, text(row, title)) : text(row, title))));
+    }));
   };
   const look = () => {
     const tick = tickOf();
-    if (!element.open || asking || String(tick) === told || performance.now() < next) return;
+    if (element.hidden || asking || String(tick) === told || performance.now() < next) return;
     [told, asking] = [String(tick), true];
     const began = performance.now();
-    fill(tick).catch((error: unknown) => signal.aborted || table.replaceChildren(String(error))).finally(() => {
-      asking = false;
-      next = performance.now() + Math.max(rest.least, rest.times * (performance.now() - began));
-    });
+    ask(() => client.report(replay.name, tick), signal).then((report) => { rows = rowsOf(report, replay.ticksPerSecond || 50); draw(); })
+      .catch((error: unknown) => signal.aborted || table.replaceChildren(String(error))).finally(() => {
+        asking = false;
+        next = performance.now() + Math.max(rest.least, rest.times * (performance.now() - began));
+      });
   };
   const timer = setInterval(look, 200);
   signal.addEventListener("abort", () => clearInterval(timer));
-  const element: HTMLDetailsElement = h("details", { class: "about report", ontoggle: look },
-    h("summary", {}, "Report"), h("div", { tabIndex: 0, role: "group", "aria-label": "Who took part" }, table));
-  return element;
+  const element = h("section", { class: "news report" }, h("div", { tabIndex: 0, role: "group", "aria-label": "Who took part" }, both, table));
+  return { element, beside: () => (both.hidden ? [] : chosen) };
 }

@@ -297,7 +297,7 @@ export function sc2(replay: Replay): Format<SC2World> {
       { name: "army", title: "Army" }, { name: "income", title: "Income" }, { name: "supply", title: "Supply" },
       { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
     ],
-    builds: true,
+    builds: "Build order",
     world: (start) => new SC2World(start, names, replay.ticksPerSecond || 16),
     stage: (canvas, game) => new SC2Stage(canvas, game, colourOf, names),
     people: (world, tick) => {

@@ -73,6 +73,28 @@ export async function start(root, ...flags) {
   return { url: `http://127.0.0.1:${web}`, stop: kill, restart, pid: () => process.pid };
 }
 
+/** A way to a daemon by another address. After deaden all connections so far are silent for ever, as those of a computer that has slept are, and new ones work. */
+export async function wayTo(t, { url }) {
+  const ends = new Set();
+  const server = createServer((near) => {
+    const far = dial(Number(new URL(url).port), "127.0.0.1");
+    ends.add([near, far]);
+    near.pipe(far).pipe(near);
+    for (const end of [near, far]) end.on("error", () => {}).on("close", () => far.unpipe(near) && [near, far].forEach((one) => one.destroy()));
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const all = () => [...ends].flat();
+  t.after(() => { server.close(); all().forEach((end) => end.destroy()); });
+  const deaden = () => {
+    for (const [near, far] of ends) {
+      near.unpipe(far);
+      far.unpipe(near);
+      far.removeAllListeners("close").destroy();
+    }
+  };
+  return { url: `http://127.0.0.1:${server.address().port}`, deaden };
+}
+
 function freePort() {
   return new Promise((resolve) => {
     const server = createServer().listen(0, "127.0.0.1", () => {
@@ -141,10 +163,10 @@ export function samePicture(screenshot, file, oneIn) {
   assert.ok(different <= (want.width * want.height) / oneIn, `${file}: ${different} pixels differ; make pictures draws it again`);
 }
 
-/** Takes screenshots until two in a row show the same: the camera glides to its place for some seconds. */
-export async function atRest(page) {
+/** Takes screenshots of a page or a part of it until two in a row show the same: the camera glides to its place for some seconds. */
+export async function atRest(shown) {
   for (let before; ; await sleep(500)) {
-    const screenshot = await page.screenshot();
+    const screenshot = await shown.screenshot();
     const picture = PNG.sync.read(Buffer.from(screenshot));
     if (before && differing(picture, before) < 100) return screenshot;
     before = picture;

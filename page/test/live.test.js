@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { atRest, browser, daemon, directory, finished, mapFound, options, recorded, replayd, repository, samePicture, shown, start, tab, tickOf, until } from "./harness.js";
+import { atRest, browser, daemon, directory, finished, mapFound, options, recorded, replayd, repository, samePicture, shown, start, tab, tickOf, until, wayTo } from "./harness.js";
 import { record } from "./record.js";
 import { watchRequests } from "./requests.js";
 import { cost, frames, least } from "./trace.js";
@@ -183,6 +183,37 @@ test("a live game goes on through kills of the daemon, and never back", { ...opt
   if (!liveSeconds) return;
   assert.ok(first.picture < 500, `the first picture takes ${first.picture} ms`);
   assert.ok(late <= 150, text);
+});
+
+test("the picture goes on when a computer has slept", { ...options, timeout: 120_000 }, async (t) => {
+  const path = join(directory, "asleep", "game.teehistorian");
+  mkdirSync(join(directory, "asleep"));
+  const server = serveGame(path, record(replayd, join(repository, "testdata/datafile/sample.map"), ["Ada", "Grace"], 10_000), 150);
+  t.after(server.stop);
+  const way = await wayTo(t, daemon);
+  const [player, home] = [await tab(t, { of: way, away: true }), await tab(t, { of: way, away: true })];
+  await home.goto(way.url);
+  await home.waitForSelector('.cards [data-client$="asleep/game.teehistorian"] canvas[data-players="2"]');
+  await player.goto(`${way.url}/replay/samples/asleep/game.teehistorian`);
+  await shown(player);
+  await until(player, () => document.querySelector(".pill").classList.contains("on-air"));
+  await player.evaluate(() => Promise.all(Array.from({ length: 4 }, () => fetch("/page/icon.svg", { cache: "no-store" })))); // connections for later requests
+  const all = -browser.process().pid; // the browser's processes
+  process.kill(all, "SIGSTOP");
+  await sleep(5000);
+  way.deaden();
+  process.kill(all, "SIGCONT");
+  const [woke, { last }] = [Date.now(), server];
+  await until(player, (tick) => Number(document.querySelector("canvas.scene").dataset.tick) > tick, last);
+  const took = Date.now() - woke;
+  t.diagnostic(`the picture goes on after ${took} ms`);
+  await home.bringToFront();
+  writeFileSync(join(directory, "asleep", "later.teehistorian"), recorded);
+  await home.waitForSelector('[data-client$="asleep/later.teehistorian"]', { timeout: 60_000 });
+  const card = await home.waitForSelector('.cards [data-client$="asleep/game.teehistorian"] canvas');
+  const before = await card.evaluate((canvas) => canvas.toDataURL());
+  await home.waitForFunction((canvas, before) => canvas.toDataURL() !== before, { polling: 50, timeout: 60_000 }, card, before);
+  if (liveSeconds) assert.ok(took < 5000, `it takes ${took} ms`);
 });
 
 test("the first picture of a live game is soon there", { ...options, skip: options.skip || !process.env.FIRST, timeout: 600_000 }, async (t) => {

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import { accessible, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
+import { accessible, atRest, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
 
 test("from the list to a moment of a game, and back by its link", options, async (t) => {
   const page = await tab(t);
@@ -76,11 +76,11 @@ test("a finished game is found again after the daemon was away", options, async 
   await own.restart();
   await shown(page);
   await own.stop();
-  await page.$eval(".report summary", (summary) => summary.click());
+  await choose(page, "Scoreboard");
   await page.keyboard.press("i");
   await says(page, ".inspector", /daemon is away/);
   await own.restart();
-  await says(page, ".report table", /alice/);
+  await says(page, ".report table:not(.both)", /alice/);
   await says(page, ".inspector", /at tick/);
 });
 
@@ -123,17 +123,16 @@ test("a tick is always drawn in the same way", options, async (t) => {
   const page = await tab(t, { width: 900, height: 640 });
   await mapFound("recorded.teehistorian");
   for (const [name, moment, marks] of [
-    ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1", 7], ["golden-cs", "cs.dem?tick=500", 2],
+    ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1", 9], ["golden-cs", "cs.dem?tick=500", 3],
     ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"], ["golden-map", "datafile/sample.map?time=0"],
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${moment}`);
     await shown(page);
     if (name === "golden") await page.waitForSelector("[data-designed]");
     if (marks) await until(page, (count) => document.querySelector(".timeline").dataset.marks >= count, marks); // where players have been is known then
-    await sleep(700); // draw the same tick a few more times
     // Minimaps have little on them, so their limit is lower.
     const oneIn = name === "golden" || name === "golden-map" ? 200 : 600;
-    samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL(`${name}.png`, import.meta.url)), oneIn);
+    samePicture(await atRest(await page.$("canvas.scene")), fileURLToPath(new URL(`${name}.png`, import.meta.url)), oneIn);
   }
 });
 
@@ -155,9 +154,8 @@ test("the picture of a map lies under the game, and where there is none the page
   for (const [name, picture] of [["dota.dem?tick=430", "golden-dota-map"], ["cs.dem?tick=500", "golden-radar"]]) {
     await page.goto(`${own.url}/replay/samples/${name}`);
     await shown(page);
-    await sleep(700);
     assert.deepEqual(await page.$$eval(".doubt:not([hidden])", (all) => all.map((one) => one.textContent)), []);
-    samePicture(await (await page.$("canvas.scene")).screenshot(), fileURLToPath(new URL(`${picture}.png`, import.meta.url)), 600);
+    samePicture(await atRest(await page.$("canvas.scene")), fileURLToPath(new URL(`${picture}.png`, import.meta.url)), 600);
   }
   writeFileSync(join(assets, "overviews/de_sample.txt"), '"pos_x" "-3000"');
   await page.reload();
@@ -167,16 +165,19 @@ test("the picture of a map lies under the game, and where there is none the page
   await says(without, ".doubt:not([hidden])", /no picture of the map “de_sample”/);
 });
 
+/** Chooses a tab beside a game. */
+const choose = (page, title) => page.$$eval("[role=tab]", (tabs, title) => tabs.find(({ textContent }) => textContent === title).click(), title);
+
 /** Generated demos and replays, and the texts that must be shown. The link opens them in the middle, which needs the state. */
 const matches = [
   {
-    name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 7,
-    side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s, /What happenedDraft/, /Radiant\s*Invoker banned\s*0:03Axe\s*Lina.*Dire\s*0:00Rubick banned\s*0:04Pudge\s*Zuus/s],
+    name: "dota.dem", last: 900, players: 10, at: 780, who: 3, marks: 9,
+    side: [/Radiant.*1.*Ada.*Axe.*Margaret.*Crystal Maiden.*level 6.*1\/1\/0.*dead.*1920.*Dire.*1.*Barbara/s, /What happenedScoreboardPurchasesDraft/, /0:01Tango0:22Blink/, /Radiant\s*Invoker banned\s*0:03Axe\s*Lina.*Dire\s*0:00Rubick banned\s*0:04Pudge\s*Zuus/s],
     feed: [/Rubick was banned/, /Axe was picked/, /Ada.*: glhf/, /Margaret killed Donald/, /Donald killed Margaret/, /Radiant Tower1 Mid fell/],
   },
   {
-    name: "cs.dem", last: 640, players: 10, at: 500, who: 2, marks: 2,
-    side: [/Analysts.*3.*Ada.*\$800.*Linus.*\$1400.*Compilers.*4.*Frances.*dead/s], feed: [/Round 8 begins/, /Linus killed Frances with Ak47, headshot/],
+    name: "cs.dem", last: 640, players: 10, at: 620, who: 2, marks: 3,
+    side: [/Analysts.*3.*Ada.*\$800.*Linus.*\$1400.*Compilers.*4.*Frances.*dead/s], feed: [/Linus killed Frances with Ak47, headshot/, /Linus planted the bomb/, /won round 8: Target Bombed/],
   },
   { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Build order.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
 ];
@@ -190,7 +191,7 @@ test("the draft of a match leads to its moments, and a game without one has none
   assert.deepEqual(await page.$$eval(".drafted .when", (buttons) => buttons.map((button) => button.textContent)), ["0:03", "0:00", "0:04"]);
   await page.goto(`${daemon.url}/replay/samples/cs.dem?tick=500`);
   await shown(page);
-  await says(page, ".feed", /Round 8 begins/);
+  await says(page, ".feed", /Linus planted the bomb/);
   assert.equal(await page.$(".drafted"), null);
 });
 
@@ -484,7 +485,7 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
   const page = await tab(t);
   await page.goto(`${daemon.url}/replay/samples/live.dem`);
   await shown(page);
-  await until(page, () => document.querySelector(".timeline").dataset.marks === "4"); // the chat and the draft
+  await until(page, () => document.querySelector(".timeline").dataset.marks === "5"); // the chat, the draft, and a purchase
   await until(page, () => !document.querySelector(".pill").hidden);
   await until(page, () => document.querySelectorAll(".feed li").length === 4);
   const chat = await page.$(".feed .news-chat"); // it must stay, or a click on it may get lost
@@ -495,13 +496,13 @@ test("a live demo is shown as it grows, marks and all", options, async (t) => {
   await wall.bringToFront();
   await wall.waitForFunction((canvas, before) => canvas.isConnected && canvas.toDataURL() !== before, { polling: 50 }, picture, before);
   await page.bringToFront();
-  await until(page, () => document.querySelector(".timeline").dataset.marks >= 6); // two deaths, without another request
+  await until(page, () => document.querySelector(".timeline").dataset.marks >= 7); // two deaths, without another request
   await until(page, () => Number(document.querySelector("canvas.scene").dataset.tick) > 880);
   await says(page, ".feed", /Donald killed Margaret/);
   assert.ok(await chat.evaluate((item) => item.isConnected && item === document.querySelector(".feed .news-chat") && /glhf/.test(item.textContent)));
 });
 
-test("the report of a game says who took part, and how it ended", options, async (t) => {
+test("the scoreboard of a game says who took part, and how it stands or ended", options, async (t) => {
   const page = await tab(t);
   for (const [name, pattern] of [
     [`${finished}?tick=${lastTick}`, /Player.*Clan.*Left.*Played.*alice.*replayd.*0:33.*Carol/s],
@@ -511,14 +512,32 @@ test("the report of a game says who took part, and how it ended", options, async
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${name}`);
     await shown(page);
-    await page.$eval(".report summary", (summary) => summary.click());
-    await says(page, ".report table", pattern);
+    await choose(page, "Scoreboard");
+    await says(page, ".report table:not(.both)", pattern);
     await accessible(page);
     if (name.endsWith("tick=0")) {
       await page.keyboard.press("End");
-      await says(page, ".report table", /Workers.*Left.*Alice.*1:14:24/s);
+      await says(page, ".report table:not(.both)", /Workers.*Left.*Alice.*1:14:24/s);
     }
   }
+});
+
+test("two players are shown side by side, and their lines stand out", options, async (t) => {
+  const page = await tab(t);
+  await page.goto(`${daemon.url}/replay/samples/dota.dem?tick=780`);
+  await shown(page);
+  await choose(page, "Scoreboard");
+  const pick = (name) => page.waitForSelector(`.report button[data-client="${name}"]`).then((button) => button.evaluate((one) => one.click()));
+  await until(page, () => /Ada \d/.test(document.querySelector(".chart").getAttribute("aria-label") ?? ""));
+  const chart = () => page.$eval(".chart", (canvas) => canvas.toDataURL());
+  const all = await chart();
+  for (const name of ["Ada", "Margaret", "Donald"]) await pick(name); // the third one takes the place of the first
+  await says(page, ".both", /^MargaretDonald.*Kills11.*Level66/s);
+  await accessible(page);
+  await until(page, (before) => document.querySelector(".chart").toDataURL() !== before, all);
+  await pick("Donald");
+  assert.equal(await page.$(".both:not([hidden])"), null);
+  await until(page, (before) => document.querySelector(".chart").toDataURL() === before, all);
 });
 
 test("build orders keep what they have when they grow", options, async (t) => {

@@ -155,6 +155,25 @@ test("kills, damage and chat of a demo are told by players", () => {
   assert.deepEqual(world.dots, [{ tick: 4, id: 1, x: 3, y: -4, died: true }]);
 });
 
+test("rounds, objectives and purchases of a demo are told by facts", () => {
+  const { world, tell } = fight();
+  const actor = { playerId: 0, name: "one" };
+  tell(1, "factRound", { number: 3, warmup: false, winner: 2, winnerName: "Terrorist", reason: 1, reasonName: "TargetBombed", sides: [] });
+  tell(2, "factRound", { warmup: true, reason: 10, sides: [] });
+  for (const [type, more] of [[1, { actor }], [2, { actor: { unitName: "CCSBot" } }], [3, {}], [4, { actor, name: "npc_dota_goodguys_tower1_mid", denied: true }], [5, { actor }], [6, {}], [99, { actor }]]) {
+    tell(3, "factObjective", { type, denied: false, ...more });
+  }
+  tell(4, "factPurchase", { buyer: actor, item: "item_blink" });
+  tell(4, "factPurchase", { item: "" });
+  assert.deepEqual(world.news.map(({ tick, kind, client, name, text }) => [tick, kind, client, name, text]), [
+    [1, "round", -1, undefined, "Terrorist won round 3: Target Bombed"], [2, "round", -1, undefined, "Nobody won the warm-up"],
+    [3, "goal", 0, "one", "planted the bomb"], [3, "goal", -1, "CCSBot", "defused the bomb"], [3, "goal", -1, undefined, "The bomb exploded"],
+    [3, "goal", -1, undefined, "Radiant Tower1 Mid fell, denied"], [3, "goal", 0, "one", "killed Roshan"], [3, "goal", -1, "somebody", "killed a Tormentor"],
+    [3, "goal", 0, "one", "took an objective"],
+    [4, "build", 0, undefined, "Blink"], [4, "build", -1, undefined, "something that is not known"],
+  ]);
+});
+
 test("a player is where a sample says, and a building that is told of no more is gone", () => {
   const { world, tell, stands } = fight();
   const entity = (tick, index, name, fields) => tell(tick, "sampleEntity", {
