@@ -27,6 +27,8 @@ func (s *Server) register(reg prometheus.Registerer) {
 		gauge("index_identified", "Files of which the index knows what their beginning says.",
 			func() int { return s.index.Figures().Identified }),
 		gauge("index_surveyed", "Replays that the index has decoded.", func() int { return s.index.Figures().Surveyed }),
+		gauge("named_subscriptions", "Subscriptions that are kept by name.", func() int { names, _ := s.subscriptions(); return names }),
+		gauge("named_subscription_bytes", "Bytes of their checkpoints.", func() int { _, space := s.subscriptions(); return space }),
 		gauge("checkpoint_bytes", "Memory that decoders' states take.", s.checkpoints.Bytes),
 	)
 }

@@ -94,3 +94,50 @@ func TestPlainSubscribe(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainNamed: a client of plain HTTP acknowledges by the cursor, goes on behind it, and removes its subscription.
+func TestPlainNamed(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "1.teehistorian"), gameOf{number: 1, server: "a"}.data(t))
+	d := startPlain(t, dir, keepsNames(t.TempDir()))
+	do := func(method, path string, want int) {
+		t.Helper()
+		resp := d.do(timeout(t), t, method, path, nil, nil)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s %s: %s", method, path, resp.Status)
+		}
+	}
+	var sequences []string
+	for ended := false; !ended; {
+		ctx, cancel := context.WithCancel(timeout(t))
+		resp := d.do(ctx, t, http.MethodGet, "/v1/events?subscription=a&max-batch-events=500", nil, nil)
+		in, batch := bufio.NewScanner(resp.Body), 0
+		for in.Buffer(nil, 4<<20); !ended && in.Scan(); {
+			var line struct {
+				Cursor, Sequence string
+				End              *struct{}
+			}
+			if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+				t.Fatal(err)
+			}
+			if ended = line.End != nil; line.Sequence != "" {
+				sequences, batch = append(sequences, line.Sequence), batch+1
+			}
+			if line.Cursor != "" && batch > 0 {
+				do(http.MethodPost, "/v1/subscriptions/a?cursor="+url.QueryEscape(line.Cursor), http.StatusOK)
+				break
+			}
+		}
+		cancel()
+	}
+	for i, sequence := range sequences {
+		if sequence != fmt.Sprint(i) {
+			t.Fatalf("event %s comes in place %d", sequence, i)
+		}
+	}
+	do(http.MethodDelete, "/v1/subscriptions/a", http.StatusOK)
+	do(http.MethodDelete, "/v1/subscriptions/a", http.StatusNotFound)
+	do(http.MethodPost, "/v1/subscriptions/a%2Fb", http.StatusBadRequest)
+	do(http.MethodGet, "/v1/subscriptions/a", http.StatusMethodNotAllowed)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"os"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/replayd/replayd/service/opened"
 	"github.com/replayd/replayd/service/playcast"
 	"github.com/replayd/replayd/service/stream"
+	"github.com/replayd/replayd/service/subscription"
 	"github.com/replayd/replayd/service/succession"
 	"github.com/replayd/replayd/service/tables"
 	"github.com/replayd/replayd/service/temporary"
@@ -64,6 +66,8 @@ type Config struct {
 	Watcher *watch.Watcher
 	// IndexPath is the file that keeps the index across restarts. If empty, the index is in memory only.
 	IndexPath string
+	// Subscriptions configures named subscriptions. With an empty path there are none. They need an index that is kept.
+	Subscriptions subscription.NamedConfig
 	// IndexDepth limits how many directories deep roots are searched. Default 32.
 	IndexDepth int
 	// Lineages are the roots whose replays may succeed one another.
@@ -107,6 +111,7 @@ type Server struct {
 	temporary   *temporary.Store
 	tables      *tables.Store
 	boards      *latest.Boards
+	named       *subscription.Store // nil for none
 
 	sentBytes, sentResponses, unknown prometheus.Counter
 	guessed                           *prometheus.CounterVec
@@ -166,6 +171,11 @@ func NewServer(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Subscriptions.Path != "" {
+		if s.named, err = subscription.OpenStore(s.namedConfig()); err != nil {
+			return nil, errors.Join(err, s.index.Close())
+		}
+	}
 	s.maps = newMaps(c.Catalog, s.index)
 	s.opened = opened.New(opened.Config{
 		Catalog: c.Catalog, Temporary: s.temporary, Watcher: c.Watcher, Index: s.index, Checkpoints: s.checkpoints, Admission: c.Admission,
@@ -187,6 +197,9 @@ func (s *Server) Close() error {
 	s.boards.Close()
 	s.opened.Close()
 	s.maps.close()
+	if s.named != nil {
+		return errors.Join(s.named.Close(), s.index.Close())
+	}
 	return s.index.Close()
 }
 

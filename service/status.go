@@ -203,6 +203,12 @@ var causes = []struct {
 	{errSilent, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
 	{errStalled, codes.DeadlineExceeded, replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, false},
 	{subscription.ErrOther, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOKEN_MISMATCH, false},
+	{subscription.ErrConditions, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOKEN_MISMATCH, false},
+	{subscription.ErrTaken, codes.Aborted, replaydv1.ErrorReason_ERROR_REASON_TAKEN_OVER, false},
+	{subscription.ErrNoName, codes.NotFound, replaydv1.ErrorReason_ERROR_REASON_SUBSCRIPTION_NOT_FOUND, false},
+	{subscription.ErrNames, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, false},
+	{subscription.ErrUnacknowledged, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, false},
+	{subscription.ErrStored, codes.Unavailable, replaydv1.ErrorReason_ERROR_REASON_IO, true},
 	{subscription.ErrFull, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, false},
 	{decoders.ErrUnsupported, codes.Unimplemented, replaydv1.ErrorReason_ERROR_REASON_UNSUPPORTED_VERSION, false},
 	{decoders.ErrLimit, codes.FailedPrecondition, replaydv1.ErrorReason_ERROR_REASON_TOO_LARGE, false}, // RESOURCE_EXHAUSTED invites retries

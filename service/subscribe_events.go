@@ -76,6 +76,15 @@ func (s *Server) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRe
 	}
 	sum := sha256.Sum256(tagged)
 	c.Tag = subscription.Tag(sum[:len(c.Tag)])
+	if name := req.GetSubscription(); name != "" {
+		if err := s.checkSubscription(name); err != nil {
+			return err
+		}
+		if c.Named, err = s.named.Open(ownerOf(ctx), name, s.index.Generation(), c.Tag, c.Token); err != nil {
+			return err
+		}
+		defer c.Named.Close()
+	}
 	return subscription.Run(ctx, c, send)
 }
 

@@ -64,6 +64,18 @@ func (c *subscriber) run(ctx context.Context, client replaydv1.ReplayServiceClie
 	}
 }
 
+// acknowledgement is of everything that is stored.
+func (c *subscriber) acknowledgement() *replaydv1.AcknowledgeEventsRequest {
+	return &replaydv1.AcknowledgeEventsRequest{Subscription: c.request.GetSubscription(), Token: c.request.GetToken()}
+}
+
+// keepsNames keeps the index and named subscriptions in a directory.
+func keepsNames(dir string) func(c *service.Config) {
+	return func(c *service.Config) {
+		c.IndexPath, c.Subscriptions.Path = filepath.Join(dir, "index"), filepath.Join(dir, "names")
+	}
+}
+
 // store stores a response.
 func (c *subscriber) store(numbers map[uint32]string, r *replaydv1.SubscribeEventsResponse) {
 	if n := len(r.GetToken()); n == 0 || n > 4096 {
@@ -101,21 +113,23 @@ func (c *subscriber) store(numbers map[uint32]string, r *replaydv1.SubscribeEven
 
 // TestSubscribe: a client that resumes by its token, which it has stored at any time, gets each event of each replay once: of games that
 // are over, live and to come, while they are renamed, moved, compressed and removed, and the daemon is restarted. Damaged files fail by
-// themselves, once.
+// themselves, once. So does a client of a named subscription that acknowledges at any time.
 func TestSubscribe(t *testing.T) {
 	for seed := range uint64(*subscriptions) {
-		if testSubscribe(t, seed); t.Failed() {
-			t.Fatalf("with the seed %d", seed)
+		for _, name := range []string{"", "name"} {
+			if testSubscribe(t, seed, name); t.Failed() {
+				t.Fatalf("with the seed %d, %q", seed, name)
+			}
 		}
 	}
 }
 
 var subscriptions = flag.Int("subscriptions", 1, "the number of subscriptions of TestSubscribe")
 
-func testSubscribe(t *testing.T, seed uint64) {
+func testSubscribe(t *testing.T, seed uint64, called string) {
 	dir, state := t.TempDir(), t.TempDir()
 	random := rand.New(rand.NewPCG(seed, 0))
-	withIndex := func(c *service.Config) { c.IndexPath = filepath.Join(state, "index") }
+	withIndex := keepsNames(state)
 	want, where := map[string]streamtest.Replay{}, map[string]string{} // by identity; where it is
 	number := 0
 	add := func(elem ...string) (string, []byte) {
@@ -153,7 +167,7 @@ func testSubscribe(t *testing.T, seed uint64) {
 		}
 		playing = append(playing, &live{of, create(t, filepath.Dir(where[of]), filepath.Base(where[of])), data})
 	}
-	c := newSubscriber(t, &replaydv1.SubscribeEventsRequest{})
+	c := newSubscriber(t, &replaydv1.SubscribeEventsRequest{Subscription: called})
 	steps := 0
 	step := func() { // something happens to the files
 		steps++
@@ -222,6 +236,14 @@ func testSubscribe(t *testing.T, seed uint64) {
 				return done
 			})
 			cancel()
+			if called != "" && len(c.request.GetToken()) > 0 && random.IntN(2) == 0 {
+				if _, err := d.client.AcknowledgeEvents(ctx, c.acknowledgement()); err != nil {
+					t.Error(err)
+				}
+				if random.IntN(2) == 0 {
+					c.request.Token = nil
+				}
+			}
 		}
 		_ = d.conn.Close()
 		d.stop()
@@ -247,7 +269,7 @@ func TestSubscribeRequests(t *testing.T) {
 	write(t, filepath.Join(dir, "a", "game.teehistorian"), gameOf{number: 1, server: "a"}.data(t))
 	write(t, filepath.Join(dir, "b", "game.teehistorian"), gameOf{number: 2, server: "b"}.data(t))
 	copyIn(t, filepath.Join(dir, "b"), samples("sc2replay", "battle.SC2Replay"))
-	d := start(t, dir)
+	d := start(t, dir, keepsNames(t.TempDir()))
 	subscribe := func(d *daemon, request *replaydv1.SubscribeEventsRequest, ends int) (*subscriber, error) {
 		c := newSubscriber(t, request)
 		err := c.run(timeout(t), d.client, func() bool { return true }, func() bool { return len(c.ended) == ends })
@@ -274,6 +296,8 @@ func TestSubscribeRequests(t *testing.T) {
 		"format":     {&replaydv1.SubscribeEventsRequest{Formats: []replaydv1.Format{99}}, "formats[0]"},
 		"directory":  {&replaydv1.SubscribeEventsRequest{Directory: name("a", "game.teehistorian")}, "directory"},
 		"token":      {&replaydv1.SubscribeEventsRequest{Token: []byte("token")}, "token"},
+		"named":      {&replaydv1.SubscribeEventsRequest{Token: []byte{2}, Subscription: "a"}, "token"},
+		"name":       {&replaydv1.SubscribeEventsRequest{Subscription: "a/b"}, "subscription"},
 	} {
 		if _, err := subscribe(d, test.request, 1); explainFailure(t, err).field != test.field {
 			t.Errorf("%s: %v", name, err)
@@ -363,13 +387,13 @@ func TestSubscribeSilent(t *testing.T) {
 	check(t, c.replays[of], []streamtest.Replay{offlineBytes(t, gameOf{number: 1, server: "silent"}.data(t), nil)}, streamtest.Options{})
 }
 
-// TestSubscribeFull: when more games without an end are open than a token has room for, the call fails, and says what helps.
+// TestSubscribeFull: when more games without an end are open than a token has room for, the call fails, and says what helps: a name.
 func TestSubscribeFull(t *testing.T) {
 	dir := t.TempDir()
 	for number := range 250 {
 		silentGame(t, dir, number+1)
 	}
-	d := start(t, dir, func(c *service.Config) { c.SurveyBudget = 0 })
+	d := start(t, dir, func(c *service.Config) { c.SurveyBudget = 0 }, keepsNames(t.TempDir()))
 	c := newSubscriber(t, &replaydv1.SubscribeEventsRequest{Parallel: 8})
 	err := c.run(timeout(t), d.client, func() bool { return true }, func() bool { return false })
 	if f := explainFailure(t, err); f.reason != "TOO_LARGE" || f.code != codes.FailedPrecondition {
@@ -377,5 +401,12 @@ func TestSubscribeFull(t *testing.T) {
 	}
 	if n := len(c.replays); n < 100 || n == 250 {
 		t.Errorf("%d games are open", n)
+	}
+	c.request.Subscription = "all" // it goes on where the one without a name was
+	if err := c.run(timeout(t), d.client, func() bool { return true }, func() bool { return c.last.GetSilent() == 250 }); err != nil {
+		t.Error(err)
+	}
+	if n := len(c.replays); n != 250 {
+		t.Errorf("%d games are open, by name", n)
 	}
 }

@@ -27,7 +27,7 @@ type Subscribed struct {
 // Subscribe streams the events of all replays that a request selects: those that are over, live ones, and those to come. A nil request
 // selects all. The iterator goes on until ctx ends, or an error that is not [Transient]. When the daemon restarts or the connection
 // breaks, it continues after the last response, as [WithRetry] says; OnBreak and OnResume are not called. The request's token is
-// where it begins.
+// where it begins; a named subscription without one begins behind what was acknowledged.
 func (c *Client) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRequest) iter.Seq2[Subscribed, error] {
 	return func(yield func(Subscribed, error) bool) {
 		own := &replaydv1.SubscribeEventsRequest{}
@@ -51,6 +51,25 @@ func (c *Client) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRe
 			yield(Subscribed{}, err)
 		}
 	}
+}
+
+// Acknowledge notes that the events of a named subscription were processed, up to the response with a token. A later call of
+// [Client.Subscribe] without a token goes on behind it.
+func (c *Client) Acknowledge(ctx context.Context, subscription string, token []byte) error {
+	_, err := c.service.AcknowledgeEvents(ctx, &replaydv1.AcknowledgeEventsRequest{Subscription: subscription, Token: token})
+	if err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// DeleteSubscription removes a named subscription. A call that runs under its name ends.
+func (c *Client) DeleteSubscription(ctx context.Context, subscription string) error {
+	_, err := c.service.DeleteSubscription(ctx, &replaydv1.DeleteSubscriptionRequest{Subscription: subscription})
+	if err != nil {
+		return explain(err)
+	}
+	return nil
 }
 
 // parseSubscribed parses a response. It keeps the descriptions of the replays that have begun.

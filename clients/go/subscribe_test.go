@@ -87,3 +87,59 @@ func TestSubscribe(t *testing.T) {
 		}
 	}
 }
+
+// TestAcknowledge: a named subscription goes on behind what was acknowledged, in each of many processes, and is removed.
+func TestAcknowledge(t *testing.T) {
+	dir, state := t.TempDir(), t.TempDir()
+	data, err := os.ReadFile(filepath.Join(samples, "teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "a.teehistorian"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{tb: t, real: newDaemon(dir, filepath.Join(state, "index"))}
+	d.real.Subscriptions = filepath.Join(state, "names")
+	d.start()
+	t.Cleanup(d.kill)
+	d.addr = d.real.Addr
+	client, ctx := d.connect(), soon(t)
+	next, ended := uint64(0), false
+	for !ended {
+		for s, err := range client.Subscribe(ctx, &replaydv1.SubscribeEventsRequest{
+			Subscription: "a", Options: &replaydv1.StreamEventsRequest{MaxBatchEvents: 200},
+		}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ended = s.Message.GetEnd() != nil; ended {
+				break
+			}
+			if s.Batch == nil {
+				continue
+			}
+			for e, err := range s.Batch.Events() {
+				if err != nil || e.Sequence != next {
+					t.Fatalf("event %d, want %d; %v", e.Sequence, next, err)
+				}
+				next++
+			}
+			if err := client.Acknowledge(ctx, "a", s.Token); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if next < 1000 {
+		t.Errorf("%d events", next)
+	}
+	if err := client.DeleteSubscription(ctx, "a"); err != nil {
+		t.Error(err)
+	}
+	if err := client.Acknowledge(ctx, "a", nil); err == nil || replayd.Transient(err) {
+		t.Error(err)
+	}
+	if err := client.DeleteSubscription(ctx, "a"); err == nil || replayd.Transient(err) {
+		t.Error(err)
+	}
+}

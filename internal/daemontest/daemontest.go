@@ -25,6 +25,8 @@ type Daemon struct {
 	Addr string
 	// Index is the file of its index; empty keeps the index in memory.
 	Index string
+	// Subscriptions is the file of named subscriptions; empty keeps none.
+	Subscriptions string
 	// Broadcasts is a pattern of the broadcasts that clients may name; empty allows none. Their files are below "tv" in the root.
 	Broadcasts string
 
@@ -63,10 +65,12 @@ func (d *Daemon) Start() error {
 			Like: playcast.Match{Pace: time.Millisecond, Log: slog.New(slog.DiscardHandler)},
 		})
 	}
-	server, err := service.NewServer(service.Config{
+	config := service.Config{
 		Broadcasts: follower,
 		Catalog:    cat, Watcher: watcher, Version: "test", IndexPath: d.Index, Log: slog.New(slog.DiscardHandler),
-	})
+	}
+	config.Subscriptions.Path = d.Subscriptions
+	server, err := service.NewServer(config)
 	if err != nil {
 		cancel()
 		return errors.Join(err, listener.Close(), watcher.Close())

@@ -23,7 +23,7 @@ import (
 // Operation is the combination of a path and an HTTP method that a Handler serves.
 type Operation struct {
 	Method     string // GET
-	Path       string // with the name of a replay as {name}, and that of a table's file as {table}
+	Path       string // with the name of a replay or a subscription as {name}, and that of a table's file as {table}
 	ID         string // in the OpenAPI document; empty if it is the name of the method
 	Summary    string
 	RPC        protoreflect.FullName // the method of the service that it calls; empty if it calls none
@@ -108,6 +108,14 @@ var operations = []operation{
 	}, &replaydv1.SubscribeEventsRequest{
 		Filter: &replaydv1.ReplayFilter{}, Options: &replaydv1.StreamEventsRequest{Start: &replaydv1.Start{}},
 	}, subscribing, (*Handler).all),
+	operationOf(Operation{
+		Method: http.MethodPost, Path: subscriptionPath, RPC: "replayd.v1.ReplayService.AcknowledgeEvents", Status: http.StatusOK,
+		Summary: "Notes how far a client of a named subscription has processed its events.",
+	}, &replaydv1.AcknowledgeEventsRequest{}, acknowledging, (*Handler).acknowledge),
+	operationOf(Operation{
+		Method: http.MethodDelete, Path: subscriptionPath, RPC: "replayd.v1.ReplayService.DeleteSubscription", Status: http.StatusOK,
+		Summary: "Removes a named subscription.",
+	}, &replaydv1.DeleteSubscriptionRequest{}, nothing, (*Handler).forget),
 	operationOf(Operation{
 		Method: http.MethodGet, Path: tablePath, ID: "getTable", RPC: "replayd.v1.ReplayService.StreamEvents", Status: http.StatusOK,
 		Summary: "Returns the events of one kind as a file: Parquet, Arrow or CSV.",

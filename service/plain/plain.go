@@ -44,6 +44,7 @@ const (
 	broadcastsPath = Prefix + "broadcasts"
 	documentPath   = Prefix + "openapi.json"
 	statePath      = Prefix + "state"
+	namedPath      = Prefix + "subscriptions"
 	eventsSuffix   = "/events"
 	reportSuffix   = "/report"
 	tablesInfix    = "/tables/"
@@ -53,6 +54,8 @@ const (
 	eventsPath = replayPath + eventsSuffix
 	reportPath = replayPath + reportSuffix
 	tablePath  = replayPath + tablesInfix + "{table}"
+
+	subscriptionPath = namedPath + "/{name}"
 )
 
 // Handler serves the paths below Prefix.
@@ -104,7 +107,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func methods(path string) (allowed map[string]operation, name string) {
 	rest, below := strings.CutPrefix(path, replaysPath+"/")
 	of, _, isTable := cutTable(rest)
+	named, isNamed := strings.CutPrefix(path, namedPath+"/")
 	switch {
+	case isNamed:
+		path, name = subscriptionPath, named
 	case path == documentPath:
 	case path == statePath:
 	case path == decodePath:
@@ -265,6 +271,18 @@ func (h *Handler) broadcast(w http.ResponseWriter, r *http.Request, _ string, re
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.DeleteReplayRequest) {
 	req.Replay = name
 	h.unary(w, r, replaydv1.ReplayService_DeleteReplay_FullMethodName, req)
+}
+
+// acknowledge notes what a client has processed.
+func (h *Handler) acknowledge(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.AcknowledgeEventsRequest) {
+	req.Subscription = name
+	h.unary(w, r, replaydv1.ReplayService_AcknowledgeEvents_FullMethodName, req)
+}
+
+// forget removes a named subscription.
+func (h *Handler) forget(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.DeleteSubscriptionRequest) {
+	req.Subscription = name
+	h.unary(w, r, replaydv1.ReplayService_DeleteSubscription_FullMethodName, req)
 }
 
 // accepts reports whether the Accept header of a request names a media type.

@@ -197,7 +197,13 @@ func subscribing(req *replaydv1.SubscribeEventsRequest) parameters {
 	p["latest-start-time"] = instant(&req.Filter.LatestStartTime)
 	p["parallel"] = whole(func(n uint32) { req.Parallel = n })
 	p["cursor"] = place(func(at []byte) { req.Token = at })
+	p["subscription"] = text(&req.Subscription)
 	return p
+}
+
+// acknowledging returns the parameters of an acknowledgement.
+func acknowledging(req *replaydv1.AcknowledgeEventsRequest) parameters {
+	return parameters{"cursor": place(func(at []byte) { req.Token = at })}
 }
 
 // tabling returns the parameters of a table: those of an upload that select events, and the columns.

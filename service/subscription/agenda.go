@@ -124,11 +124,11 @@ func (s *subscription) news() error {
 			}
 			next := r.scanned + 1
 			for _, n := range list {
-				r.at.passed.add(span{next, n.Number - 1}) // of other directories
+				r.at.leave(span{next, n.Number - 1}) // of other directories
 				next = n.Number + 1
 				s.consider(r, n.Number)
 			}
-			r.at.passed.add(span{next, last})
+			r.at.leave(span{next, last})
 			r.scanned = last
 		}
 	}
@@ -233,6 +233,9 @@ const (
 
 // hasRoom reports whether a token has room for another replay.
 func (s *subscription) hasRoom() bool {
+	if s.Named != nil { // its token has only what has changed
+		return true
+	}
 	open := 0
 	for _, r := range s.roots {
 		open += len(r.at.open)

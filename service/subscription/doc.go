@@ -7,6 +7,7 @@
 //	replay.go        one replay: its streams, one after another, until it is over
 //	queue.go         what the replays have to send
 //	token.go         where a subscription stands, as opaque bytes
+//	named.go         subscriptions that the daemon keeps by name
 //	passed.go        a set of numbers
 //
 // # Once

@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -26,15 +27,17 @@ const (
 // Quiet is how long nothing was written to a game without an end before it is left at its present end, until it goes on.
 const Quiet = 10 * time.Minute
 
-// Config configures a subscription. All fields but Token are required.
+// Config configures a subscription. All fields but Token and Named are required.
 type Config struct {
 	Index *index.Index
 	// Selection has the replays.
 	Selection index.Selection
 	// Tag identifies the conditions by which they are selected.
 	Tag Tag
-	// Token is where the subscription resumes; empty is the beginning.
+	// Token is where the subscription resumes; empty is the beginning. It is not used for a named one.
 	Token []byte
+	// Named is the subscription that is kept, nil for none.
+	Named *Named
 	// Options is the request for the stream of a replay, without the replay's name and the start.
 	Options *replaydv1.StreamEventsRequest
 	// Parallel is how many replays are streamed at once in each root, besides live games.
@@ -57,22 +60,23 @@ type Config struct {
 
 // ErrFull means that so many replays are open that a token has no room for more.
 var ErrFull = fmt.Errorf("more games without an end are open than a token of %d bytes has room for: "+
-	"subscribe to fewer, by directory, formats, or filter.earliest_start_time", MaxToken)
+	"name the subscription, or subscribe to fewer, by directory, formats, or filter.earliest_start_time", MaxToken)
 
-// Run streams until ctx ends, the server shuts down, or sending fails. It returns ErrToken, ErrOther, ErrFull, [stream.ErrDraining], and
-// errors of ctx, of sending and of a client that reads too slowly.
+// Run streams until ctx ends, the server shuts down, or sending fails. It returns ErrToken, ErrOther, ErrFull, [stream.ErrDraining], errors
+// of a named subscription, of ctx, of sending and of a client that reads too slowly.
 func Run(ctx context.Context, c Config, send stream.Send) error {
-	at := places{}
-	generation := c.Index.Generation()
-	if len(c.Token) > 0 {
+	at, head := places{}, headOf(c.Index.Generation(), c.Tag)
+	if c.Named != nil {
+		at = c.Named.begin
+	} else if len(c.Token) > 0 {
 		var err error
-		if at, err = parseToken(c.Token, generation, c.Tag); err != nil {
+		if at, err = parseToken(c.Token, c.Index.Generation(), c.Tag); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &subscription{
-		Config: c, ctx: ctx, sender: send, generation: generation, places: at, replays: map[id]*replay{},
+		Config: c, ctx: ctx, sender: send, head: head, places: at, since: places{}, replays: map[id]*replay{},
 		queue: queue{more: make(chan struct{}, 1)},
 	}
 	defer s.end(cancel)
@@ -85,15 +89,17 @@ func Run(ctx context.Context, c Config, send stream.Send) error {
 // subscription is a running call. Its goroutine owns everything but the queue.
 type subscription struct {
 	Config
-	ctx        context.Context //nolint:containedctx // a subscription lives as long as the call of Run
-	sender     stream.Send
-	generation index.Generation
-	places     places
-	aliases    []string
-	roots      []*root
-	replays    map[id]*replay
-	queue      queue
-	streams    sync.WaitGroup
+	ctx     context.Context //nolint:containedctx // a subscription lives as long as the call of Run
+	sender  stream.Send
+	head    []byte // of a token, without a name
+	places  places
+	since   places // of a named subscription: what has changed since the checkpoint
+	held    bool   // nothing more is sent until something is acknowledged
+	aliases []string
+	roots   []*root
+	replays map[id]*replay
+	queue   queue
+	streams sync.WaitGroup
 
 	from      uint64          // the number of the index's next change
 	changed   <-chan struct{} // closed when there are further changes
@@ -140,12 +146,7 @@ func (s *subscription) enter() error {
 		}
 		s.roots = append(s.roots, r)
 	}
-	for alias := range s.places { // also of roots that are missing now
-		if !slices.Contains(s.aliases, alias) {
-			s.aliases = append(s.aliases, alias)
-		}
-	}
-	slices.Sort(s.aliases)
+	s.note()
 	s.from = s.Index.Now() // before the first look at the replays
 	for _, r := range s.roots {
 		for _, o := range slices.Clone(r.at.open) {
@@ -153,6 +154,18 @@ func (s *subscription) enter() error {
 		}
 	}
 	return nil
+}
+
+// note begins to note what a token has: all roots, also those that are missing now, and of a named subscription what changes.
+func (s *subscription) note() {
+	s.aliases = s.places.aliases()
+	if s.Named == nil {
+		return
+	}
+	for alias, at := range s.places {
+		at.since = &place{}
+		s.since[alias] = at.since
+	}
 }
 
 // end ends all streams and waits for them.
@@ -184,13 +197,22 @@ func (s *subscription) run() error {
 	beat, look := time.NewTicker(s.Heartbeat), time.NewTicker(lookEvery)
 	defer beat.Stop()
 	defer look.Stop()
+	var taken, room <-chan struct{}
+	if s.Named != nil {
+		taken, room = s.Named.taken, s.Named.room
+	}
 	for {
-		idle, err := s.sendSome()
-		if err == nil {
-			err = s.news()
-		}
-		if err != nil {
-			return err
+		idle := true
+		var changed, numbered <-chan struct{}
+		if !s.held {
+			var err error
+			if idle, err = s.sendSome(); err == nil {
+				err = s.news()
+			}
+			if err != nil {
+				return err
+			}
+			changed, numbered = s.changed, s.numbered
 		}
 		var now chan struct{} // if there is more to do, nothing is waited for
 		if !idle {
@@ -207,12 +229,19 @@ func (s *subscription) run() error {
 				return err
 			}
 		case <-look.C:
+			if s.held {
+				continue
+			}
 			if err := s.look(); err != nil {
 				return err
 			}
+		case <-taken:
+			return ErrTaken
+		case <-room:
+			s.held = false
 		case <-s.queue.more:
-		case <-s.changed:
-		case <-s.numbered:
+		case <-changed:
+		case <-numbered:
 		case <-now:
 		}
 	}
@@ -221,6 +250,9 @@ func (s *subscription) run() error {
 // sendSome sends what the replays have to tell, and reports whether that was all.
 func (s *subscription) sendSome() (all bool, err error) {
 	for range atOnce {
+		if s.held {
+			return true, nil
+		}
 		i, ok := s.queue.take()
 		if !ok {
 			return true, nil
@@ -281,9 +313,28 @@ func (s *subscription) frame(r *replay, f *frame.Frame) error {
 	return nil
 }
 
+// longToken is the length of a named subscription's token, in bytes, from which it gets a new checkpoint. A response that comes while there
+// is no space for one makes it little longer.
+const longToken = MaxToken / 2
+
 // tokenOf returns the present token. It is valid until the next call.
 func (s *subscription) tokenOf() ([]byte, error) {
-	s.token = s.places.append(s.token[:0], s.generation, s.Tag, s.aliases)
+	if s.Named == nil {
+		s.token = s.places.append(s.token[:0], s.head, s.aliases)
+	} else if s.token = s.since.append(s.token[:0], s.Named.head(), s.aliases); len(s.token) > longToken {
+		switch err := s.Named.keep(s.places); {
+		case err == nil:
+			s.held = false
+			for _, d := range s.since {
+				*d = place{}
+			}
+			s.token = s.since.append(s.token[:0], s.Named.head(), s.aliases)
+		case errors.Is(err, ErrUnacknowledged) && len(s.token) <= MaxToken:
+			s.held = true
+		default:
+			return nil, err
+		}
+	}
 	if s.tokenLen = len(s.token); s.tokenLen > MaxToken {
 		return nil, ErrFull
 	}
@@ -361,7 +412,7 @@ func (s *subscription) vacate(r *replay) {
 
 // heartbeat sends the progress.
 func (s *subscription) heartbeat() error {
-	beat := &replaydv1.SubscriptionHeartbeat{}
+	beat := &replaydv1.SubscriptionHeartbeat{Unacknowledged: s.held}
 	for _, r := range s.replays {
 		switch {
 		case r.running && r.short != 0:

@@ -3,7 +3,9 @@ package subscription
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
+	"maps"
 	"math"
 	"slices"
 
@@ -26,6 +28,9 @@ type places map[string]*place
 type place struct {
 	passed passed
 	open   []openAt // ordered by number
+	// since is what has changed since the last checkpoint of a named subscription: the numbers that were passed since, or are of replays of
+	// which more was sent, and where those stand that are open. It is nil for others.
+	since *place
 }
 
 // openAt is a replay that has begun. The cursor lacks the replay and its format.
@@ -48,6 +53,9 @@ func (p *place) find(number uint64) (int, bool) {
 
 // reach notes how far a replay was sent.
 func (p *place) reach(number uint64, at cursor.Cursor) {
+	if p.since != nil {
+		p.since.reach(number, at)
+	}
 	at.Format, at.Replay = 0, 0
 	i, found := p.find(number)
 	if !found {
@@ -57,8 +65,49 @@ func (p *place) reach(number uint64, at cursor.Cursor) {
 	p.open[i].at = at
 }
 
+// leave leaves numbers out that are of no replay of the selection.
+func (p *place) leave(s span) {
+	p.passed.add(s)
+	if p.since == nil {
+		return
+	}
+	i, _ := p.find(s.from)
+	for ; i < len(p.open) && p.open[i].number <= s.to; i++ { // these stay as they are
+		p.since.passed.add(span{s.from, p.open[i].number - 1})
+		s.from = p.open[i].number + 1
+	}
+	p.since.passed.add(s)
+}
+
+// apply notes what has changed since.
+func (p places) apply(since places) {
+	for alias, d := range since {
+		if p[alias] == nil {
+			p[alias] = &place{}
+		}
+		p[alias].apply(d)
+	}
+}
+
+func (p *place) apply(since *place) {
+	p.open = slices.DeleteFunc(p.open, func(o openAt) bool { return since.passed.has(o.number) })
+	p.passed.add(span{1, since.passed.all})
+	for _, s := range since.passed.spans {
+		p.passed.add(s)
+	}
+	for _, o := range since.open {
+		p.reach(o.number, o.at)
+	}
+}
+
+// aliases returns the roots, in order.
+func (p places) aliases() []string { return slices.Sorted(maps.Keys(p)) }
+
 // close notes that a replay is over, or left out.
 func (p *place) close(number uint64) {
+	if p.since != nil {
+		p.since.close(number)
+	}
 	if i, found := p.find(number); found {
 		p.open = slices.Delete(p.open, i, i+1)
 	}
@@ -77,10 +126,15 @@ const (
 // own is the distance between the indexes of events that a file contains; see EventBatch.offsets.
 const own = 128
 
-// append appends the token of the places to b. aliases are the roots, in order.
-func (p places) append(b []byte, generation index.Generation, tag Tag, aliases []string) []byte {
+// headOf returns how the tokens of conditions begin.
+func headOf(generation index.Generation, tag Tag) []byte {
+	return append(append([]byte{tokenVersion}, generation[:]...), tag[:]...)
+}
+
+// append appends the places behind a head to b. aliases are the roots, in order.
+func (p places) append(b, head []byte, aliases []string) []byte {
 	start := len(b)
-	b = append(append(append(b, tokenVersion), generation[:]...), tag[:]...)
+	b = append(b, head...)
 	for _, alias := range aliases {
 		at := p[alias]
 		if at == nil || at.passed.all == 0 && len(at.passed.spans) == 0 {
@@ -136,14 +190,25 @@ var (
 // parseToken reads a token of the index's generation and the conditions of a tag.
 func parseToken(b []byte, generation index.Generation, tag Tag) (places, error) {
 	const fixed = 1 + len(generation) + len(tag)
-	if len(b) < fixed+4 || len(b) > MaxToken || b[0] != tokenVersion ||
-		crc32.ChecksumIEEE(b[:len(b)-4]) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+	switch {
+	case len(b) > 0 && b[0] == namedVersion:
+		return nil, fmt.Errorf("%w, or of a named subscription whose name is missing", ErrToken)
+	case len(b) < fixed || b[0] != tokenVersion:
 		return nil, ErrToken
 	}
-	if index.Generation(b[1:]) != generation || Tag(b[1+len(generation):]) != tag {
-		return nil, ErrOther
+	p, err := parsePlaces(b, fixed, MaxToken)
+	if err == nil && (index.Generation(b[1:]) != generation || Tag(b[1+len(generation):]) != tag) {
+		err = ErrOther
 	}
-	r, p := reader{b: b[fixed : len(b)-4]}, places{}
+	return p, err
+}
+
+// parsePlaces reads the places behind a head. b may have most bytes.
+func parsePlaces(b []byte, head, most int) (places, error) {
+	if len(b) < head+4 || len(b) > most || crc32.ChecksumIEEE(b[:len(b)-4]) != binary.LittleEndian.Uint32(b[len(b)-4:]) {
+		return nil, ErrToken
+	}
+	r, p := reader{b: b[head : len(b)-4]}, places{}
 	for len(r.b) > 0 && !r.bad {
 		alias := string(r.bytes(r.uint(MaxToken)))
 		if p[alias] != nil || alias == "" {
@@ -200,7 +265,7 @@ func (r *reader) place() *place {
 	p := &place{}
 	p.passed.all = r.uint(maxNumber)
 	last := p.passed.all
-	for n := r.uint(MaxToken); n > 0 && !r.bad; n-- {
+	for n := r.uint(maxNumber); n > 0 && !r.bad; n-- { // each takes bytes
 		from := last + r.uint(maxNumber)
 		s := span{from, from + r.uint(maxNumber)}
 		if r.bad = r.bad || from < last+2; r.bad { // a gap is at least one number
@@ -210,7 +275,7 @@ func (r *reader) place() *place {
 		last = s.to
 	}
 	last = 0
-	for n := r.uint(MaxToken); n > 0 && !r.bad; n-- {
+	for n := r.uint(maxNumber); n > 0 && !r.bad; n-- { // each takes bytes
 		o := openAt{number: last + r.uint(maxNumber)}
 		if r.bad = r.bad || o.number == last || !p.passed.has(o.number); r.bad {
 			return p

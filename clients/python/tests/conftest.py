@@ -35,7 +35,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [
                 *(str(self.binary), "serve", "--listen", self.address, "--root", f"r={self.root}", "--log-level", "error"),
-                *("--index", str(self.root.parent / "index"), *self.flags),
+                *("--index", str(self.root.parent / "index"), "--subscriptions", str(self.root.parent / "names"), *self.flags),
             ],
             stdout=subprocess.DEVNULL,
         )

@@ -149,6 +149,35 @@ def test_a_subscription_has_each_event_once(daemon: Daemon) -> None:
             next(client.subscribe(tick=1))  # type: ignore[call-arg]
 
 
+def test_a_named_subscription_goes_on_behind_what_was_acknowledged(daemon: Daemon) -> None:
+    directory, got = "r/teehistorian/finished", list[str]()
+    with replayd.connect(daemon.address) as client:
+        (name,) = (replay.name for replay in client.replays(directory))
+        while True:
+            for part in client.subscribe(directory, subscription="stats", max_batch_events=300):
+                got += [event.to_json() for event in part]
+                if part.batch:
+                    client.acknowledge("stats", part.token)
+                    break
+                if part.response and part.response.HasField("end"):
+                    break
+            else:
+                raise AssertionError
+            if not part.batch:
+                break
+        assert got == [event.to_json() for event in client.events(name, max_batch_events=300)]
+        client.delete_subscription("stats")
+
+    async def forget() -> None:
+        async with replayd.connect_async(daemon.address) as client:
+            with pytest.raises(replayd.ReplaydError, match="SUBSCRIPTION_NOT_FOUND"):
+                await client.acknowledge("stats", part.token)
+            with pytest.raises(replayd.ReplaydError, match="SUBSCRIPTION_NOT_FOUND"):
+                await client.delete_subscription("stats")
+
+    asyncio.run(forget())
+
+
 def test_a_subscription_has_tables(daemon: Daemon) -> None:
     async def rows() -> dict[str, int]:
         counts: dict[str, int] = {}

@@ -93,6 +93,17 @@ export class Client {
             await sleep(subscription.delay(failure), signal);
         }
     }
+    /**
+     * Notes that the events of a named subscription were processed, up to the response with a token. A later `subscribe` without a token goes
+     * on behind it.
+     */
+    async acknowledge(subscription, token) {
+        await explained(this.stubs.acknowledgeEvents({ subscription, token }));
+    }
+    /** Removes a named subscription. A call that runs under its name ends. */
+    async deleteSubscription(subscription) {
+        await explained(this.stubs.deleteSubscription({ subscription }));
+    }
     /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
     upload(source, name, options) {
         const session = new Session(build(name, options), false);
@@ -360,12 +371,13 @@ function build(replay, options) {
 }
 /** The request for a subscription that the options describe. */
 function subscribeRequest(directory, options) {
-    const { token = new Uint8Array(), formats = [], filter, parallel = 0, ...streamed } = options;
+    const { token = new Uint8Array(), subscription = "", formats = [], filter, parallel = 0, ...streamed } = options;
     checkNames("option of a subscription", streamed, subscribeOptionNames);
     checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
     return create(SubscribeEventsRequestSchema, {
         directory,
         token,
+        subscription,
         formats: [...formats],
         options: build("", streamed),
         parallel,

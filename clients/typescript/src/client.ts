@@ -128,6 +128,8 @@ export interface SubscribeOptions
   extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
   /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
   token?: Uint8Array;
+  /** The name under which the daemon keeps where the subscription stands. Without a token it goes on behind what was acknowledged. */
+  subscription?: string;
   /** Only replays of these formats. */
   formats?: readonly Format[];
   /** Only replays that match this filter. */
@@ -234,6 +236,19 @@ export class Client {
       }
       await sleep(subscription.delay(failure), signal);
     }
+  }
+
+  /**
+   * Notes that the events of a named subscription were processed, up to the response with a token. A later `subscribe` without a token goes
+   * on behind it.
+   */
+  async acknowledge(subscription: string, token: Uint8Array): Promise<void> {
+    await explained(this.stubs.acknowledgeEvents({ subscription, token }));
+  }
+
+  /** Removes a named subscription. A call that runs under its name ends. */
+  async deleteSubscription(subscription: string): Promise<void> {
+    await explained(this.stubs.deleteSubscription({ subscription }));
   }
 
   /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
@@ -517,12 +532,13 @@ function build(replay: string, options: StreamOptions): StreamEventsRequest {
 
 /** The request for a subscription that the options describe. */
 function subscribeRequest(directory: string, options: SubscribeOptions): SubscribeEventsRequest {
-  const { token = new Uint8Array(), formats = [], filter, parallel = 0, ...streamed } = options;
+  const { token = new Uint8Array(), subscription = "", formats = [], filter, parallel = 0, ...streamed } = options;
   checkNames("option of a subscription", streamed, subscribeOptionNames);
   checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
   return create(SubscribeEventsRequestSchema, {
     directory,
     token,
+    subscription,
     formats: [...formats],
     options: build("", streamed),
     parallel,

@@ -136,6 +136,23 @@ describe("a daemon", () => {
     await assert.rejects(client.subscribe("", { signal: AbortSignal.abort(new Error("enough")) }).next(), /enough/);
   });
 
+  test("a named subscription goes on behind what was acknowledged", async () => {
+    const options = { subscription: "stats", maxBatchEvents: 300 };
+    const got = [];
+    for (let ended = false; !ended; ) {
+      for await (const part of client.subscribe("r/teehistorian/finished", options)) {
+        got.push(...lines([...part]));
+        if (part.batch) await client.acknowledge("stats", part.token);
+        ended = part.response?.response.case === "end";
+        if (part.batch || ended) break;
+      }
+    }
+    assert.deepEqual(got, lines(await collect(client.events(finished.name, { maxBatchEvents: 300 }))));
+    await client.deleteSubscription("stats");
+    await assert.rejects(client.acknowledge("stats", new Uint8Array()), { reason: "SUBSCRIPTION_NOT_FOUND" });
+    await assert.rejects(client.deleteSubscription("stats"), { reason: "SUBSCRIPTION_NOT_FOUND" });
+  });
+
   test("several items can be requested at once", async () => {
     const stream = client.events(finished.name, { maxBatchEvents: 2 });
     const got = await Promise.all(Array.from({ length: 7 }, () => stream.next()));

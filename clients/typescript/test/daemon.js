@@ -38,7 +38,7 @@ export class Daemon {
   }
 
   async start() {
-    const args = ["serve", "--listen", this.address, "--root", `r=${this.root}`, "--log-level", "error", "--index", `${this.root}.index`, ...this.flags];
+    const args = ["serve", "--listen", this.address, "--root", `r=${this.root}`, "--log-level", "error", "--index", `${this.root}.index`, "--subscriptions", `${this.root}.names`, ...this.flags];
     this.process = spawn(binary, args, { stdio: ["ignore", "ignore", "inherit"] });
     this.exited = new Promise((resolve) => this.process.once("exit", resolve));
     for (let i = 0; i < 200; i++) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/proto/eventjson"
@@ -31,7 +32,9 @@ func (c *catCmd) subscription() (*replaydv1.SubscribeEventsRequest, error) {
 	if c.WithState {
 		options.Start = &replaydv1.Start{WithState: true}
 	}
-	req := &replaydv1.SubscribeEventsRequest{Directory: strings.TrimRight(c.Replay, "/"), Options: options}
+	req := &replaydv1.SubscribeEventsRequest{
+		Directory: strings.TrimRight(c.Replay, "/"), Options: options, Subscription: c.Subscription,
+	}
 	if c.Cursor != "" {
 		at, err := cursor.ParseText(c.Cursor)
 		if err != nil {
@@ -59,7 +62,11 @@ func (c *catCmd) all(ctx context.Context, con Console) error {
 	out := bufio.NewWriterSize(con.Out, 64<<10)
 	s := streaming{cursor: req.GetToken()}
 	var line []byte
+	var acknowledged time.Time
 	for r, err := range daemon.Subscribe(ctx, req) {
+		if err != nil && c.Subscription != "" && len(s.cursor) > 0 && c.acknowledge(ctx, daemon, s.cursor) == nil {
+			return c.Explain(err) // the same command goes on
+		}
 		if err != nil {
 			return s.resumable(ctx, true, c.Explain(err))
 		}
@@ -86,6 +93,19 @@ func (c *catCmd) all(ctx context.Context, con Console) error {
 			return err
 		}
 		s.cursor = append(s.cursor[:0], r.Token...)
+		if c.Subscription != "" && time.Since(acknowledged) > time.Second {
+			if err := c.acknowledge(ctx, daemon, s.cursor); err != nil && !client.Transient(err) && ctx.Err() == nil {
+				return c.Explain(err)
+			}
+			acknowledged = time.Now()
+		}
 	}
 	return nil
+}
+
+// acknowledge notes what was printed of a named subscription, also after an interruption.
+func (c *catCmd) acknowledge(ctx context.Context, daemon *client.Client, token []byte) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	return daemon.Acknowledge(ctx, c.Subscription, token)
 }

@@ -77,3 +77,56 @@ func TestCatAll(t *testing.T) {
 		}
 	}
 }
+
+// TestCatNamed: a command with a name that is interrupted goes on behind what it has printed when it is given again.
+func TestCatNamed(t *testing.T) {
+	dir := t.TempDir()
+	name := "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := t.TempDir()
+	addr, _ := daemon(t, dir, "--index", filepath.Join(state, "index"), "--subscriptions", filepath.Join(state, "names"))
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cat := func(args ...string) (first string, notes string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), program)
+		cmd.Args = append([]string{"replayd", "cat", "--addr", addr, "--all", "--subscription", "stats", "--kind", "join"}, args...)
+		var errors strings.Builder
+		cmd.Stderr = &errors
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewScanner(out)
+		if in.Scan() {
+			first = in.Text()
+		}
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+		return first, errors.String()
+	}
+	if line, notes := cat("/"); !strings.Contains(line, `"sequence":"0"`) || strings.Contains(notes, "--cursor") {
+		t.Errorf("first %s, then %q", line, notes)
+	}
+	data = []byte(strings.Replace(string(data), "4fa04b32", "00000000", 1)) // another game
+	if err := os.WriteFile(filepath.Join(dir, "b.teehistorian"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if line, _ := cat("/"); line == "" || strings.Contains(line, `"sequence":"0"`) && !strings.Contains(line, "live/b.teehistorian") {
+		t.Errorf("it goes on with %s", line)
+	}
+	if _, notes := cat("live"); !strings.Contains(notes, "other conditions") {
+		t.Errorf("another directory: %q", notes)
+	}
+}

@@ -60,7 +60,7 @@ func (p process) memory(tb testing.TB) (now, peak int64) {
 	return now, peak
 }
 
-func daemon(tb testing.TB, dir string) (addr string, p process) {
+func daemon(tb testing.TB, dir string, flags ...string) (addr string, p process) {
 	tb.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func daemon(tb testing.TB, dir string) (addr string, p process) {
 	}
 	addr = commandtest.FreeAddr(tb)
 	cmd := exec.Command(program)
-	cmd.Args = []string{"replayd", "serve", "--listen", addr, "--root", "live=" + dir, "--log-level", "error", "--max-streams", "4096"}
+	cmd.Args = append([]string{"replayd", "serve", "--listen", addr, "--root", "live=" + dir, "--log-level", "error", "--max-streams", "4096"}, flags...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)

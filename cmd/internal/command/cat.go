@@ -23,6 +23,8 @@ type catCmd struct {
 	Replay string `arg:"" help:"A file, - for the standard input, or with --addr a replay's name. A directory is its newest replay."`
 	All    bool   `help:"With --addr: the events of all replays below a directory, / for all roots, that are over, live and to come, until interrupted. Each line of JSON has the name of its replay."`
 
+	Subscription string `help:"With --all: the name under which the daemon keeps what was printed. The same command goes on behind it." placeholder:"NAME"`
+
 	Cursor string  `help:"Resume after this cursor, as HTTP, an error, or gRPC in base64, has it." xor:"start" placeholder:"CURSOR"`
 	Tick   *int32  `help:"Start at this tick." xor:"start" placeholder:"TICK"`
 	Last   *uint32 `help:"Start with the last N events, 1 to 1000000." xor:"start" placeholder:"N"`
@@ -116,6 +118,9 @@ func (c *catCmd) request() (*replaydv1.StreamEventsRequest, error) {
 
 // Run prints the events.
 func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
+	if c.Subscription != "" && !c.All {
+		return usageError{errors.New("--subscription is for --all")}
+	}
 	if c.All {
 		return c.all(ctx, con)
 	}

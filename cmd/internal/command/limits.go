@@ -30,6 +30,9 @@ type limits struct {
 	MaxTemporary  int           `help:"The maximum number of temporary replays, which clients have stored." default:"64" group:"Limits"`
 	TemporaryLife time.Duration `help:"How long a temporary replay is kept at most. With 0 clients cannot store replays." default:"1h" group:"Limits"`
 
+	MaxSubscriptions int           `help:"The maximum number of subscriptions that clients have named." default:"100" group:"Limits"`
+	SubscriptionLife time.Duration `help:"How long a named subscription is kept that nobody uses." default:"720h" group:"Limits"`
+
 	ClientShare float64 `help:"The share of these limits that one token, or one remote address, may use: above 0, at most 1." default:"0.5" placeholder:"SHARE" group:"Limits"`
 
 	MaxConnections     int           `help:"The maximum number of connections. Default: 4096, or a quarter of the file descriptors if that is less." default:"0" group:"Limits"`
@@ -65,12 +68,13 @@ func (l *limits) check() error {
 		value int
 	}{
 		{"--max-streams", l.MaxStreams}, {"--max-calls", l.MaxCalls}, {"--max-feeds", l.MaxFeeds},
-		{"--max-temporary", l.MaxTemporary}, {"--address-connections", l.AddressConnections},
+		{"--max-temporary", l.MaxTemporary}, {"--max-subscriptions", l.MaxSubscriptions}, {"--address-connections", l.AddressConnections},
 	} {
 		wrong(n.value < 1 || n.value > math.MaxInt32, "%s %d: must be 1 to %d", n.flag, n.value, math.MaxInt32)
 	}
 	wrong(l.MaxMemory != 0 && l.MaxMemory < leastMemory, "--max-memory %d: must be 64MiB or more", l.MaxMemory)
 	wrong(l.TemporaryLife < 0, "--temporary-life %v: must not be negative", l.TemporaryLife)
+	wrong(l.SubscriptionLife <= 0, "--subscription-life %v: must be positive", l.SubscriptionLife)
 	wrong(l.MaxConnections < 0, "--max-connections %d: must not be negative", l.MaxConnections)
 	wrong(!(l.ClientShare > 0) || l.ClientShare > 1, "--client-share %v: must be above 0 and at most 1", l.ClientShare)
 	wrong(l.SendTimeout <= 0, "--send-timeout %v: must be positive", l.SendTimeout)
@@ -129,6 +133,8 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 	if c.TemporaryLife == 0 {
 		c.TemporaryLife = -1
 	}
+	c.Subscriptions.Most, c.Subscriptions.Life = l.MaxSubscriptions, l.SubscriptionLife
+	c.Subscriptions.MostOfOwner = int(math.Ceil(float64(l.MaxSubscriptions) * l.ClientShare))
 	c.Admission = admission.New(admission.Limits{All: all, Caller: each})
 	if os.Getenv("GOGC") == "" {
 		c.Admission.Pace(func(percent int) { debug.SetGCPercent(percent) })

@@ -43,6 +43,7 @@ type serveCmd struct {
 	MaxUpload      int64         `help:"The maximum size of an upload, in bytes." default:"1073741824"`
 	Watch          watch.Mode    `help:"How to detect that files grow: auto, inotify or poll." default:"auto"`
 	Index          string        `help:"Store the index of the replays in this file, so that a restart need not build it again. Default: in memory." placeholder:"FILE"`
+	Subscriptions  string        `help:"Keep the subscriptions that clients name in this file. Needs --index. Default: none can be named." placeholder:"FILE"`
 	SurveyBudget   float64       `help:"The share of one processor, 0 to 1, that background decoding may use. It finds facts that headers do not contain, such as players and the end." default:"0.1" placeholder:"SHARE"`
 	RevealSecrets  Secrets       `help:"Do not redact secrets: all, or some of connection_id, rcon_arguments, chat_arguments, passwords, antibot, private_talk, unreadable, battle_lobby, voice." placeholder:"NAMES"`
 	PseudonymKey   string        `help:"A file with a key of at least 32 bytes, from which pseudonyms of connection ids are made. A missing file is written with a new key. Without the flag there are none." type:"path" placeholder:"FILE"`
@@ -76,6 +77,7 @@ func (c *serveCmd) Validate() error {
 	wrong(len(c.WebOrigin) > 0 && c.web() == "", "--web-origin needs --web-listen")
 	wrong(c.MaxInflated < 1, "--max-inflated %d: must be 1 or more", c.MaxInflated)
 	wrong(c.MaxUpload < 1, "--max-upload %d: must be 1 or more", c.MaxUpload)
+	wrong(c.Subscriptions != "" && c.Index == "", "--subscriptions needs --index: a subscription goes on by the numbers that the index gives replays")
 	wrong(c.SurveyBudget < 0 || c.SurveyBudget > 1, "--survey-budget %v: must be 0 to 1", c.SurveyBudget)
 	wrong(c.DrainTimeout <= 0, "--drain-timeout %v: must be positive", c.DrainTimeout)
 	for _, flags := range c.Plugins {
@@ -213,6 +215,7 @@ func (c *serveCmd) Run(ctx context.Context, con Console) error {
 		defer func() { _ = assets.Close() }()
 		config.Assets = assets
 	}
+	config.Subscriptions.Path = c.Subscriptions
 	connections := c.Limits.apply(&config, log, registry)
 	doors, err := c.doors(log, connections, h2guard.NewGuard(log, registry, gate.Believes))
 	if err != nil {

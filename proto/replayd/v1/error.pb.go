@@ -73,6 +73,10 @@ const (
 	// FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
 	// anew: replays that were sent are sent again.
 	ErrorReason_ERROR_REASON_TOKEN_MISMATCH ErrorReason = 19
+	// ABORTED: another call goes on under the name of the subscription, or it was removed.
+	ErrorReason_ERROR_REASON_TAKEN_OVER ErrorReason = 20
+	// NOT_FOUND: the caller has no subscription of that name.
+	ErrorReason_ERROR_REASON_SUBSCRIPTION_NOT_FOUND ErrorReason = 21
 )
 
 // Enum value maps for ErrorReason.
@@ -98,28 +102,32 @@ var (
 		17: "ERROR_REASON_FACTS_VERSION",
 		18: "ERROR_REASON_TOO_LARGE",
 		19: "ERROR_REASON_TOKEN_MISMATCH",
+		20: "ERROR_REASON_TAKEN_OVER",
+		21: "ERROR_REASON_SUBSCRIPTION_NOT_FOUND",
 	}
 	ErrorReason_value = map[string]int32{
-		"ERROR_REASON_UNSPECIFIED":         0,
-		"ERROR_REASON_REPLAY_NOT_FOUND":    1,
-		"ERROR_REASON_OUTSIDE_ROOT":        2,
-		"ERROR_REASON_BAD_REQUEST":         3,
-		"ERROR_REASON_UNKNOWN_FORMAT":      4,
-		"ERROR_REASON_UNSUPPORTED_VERSION": 5,
-		"ERROR_REASON_CORRUPT":             6,
-		"ERROR_REASON_TRUNCATED":           7,
-		"ERROR_REASON_LIMIT_EXCEEDED":      8,
-		"ERROR_REASON_CURSOR_MISMATCH":     9,
-		"ERROR_REASON_CURSOR_BEYOND_END":   10,
-		"ERROR_REASON_TOO_MANY_STREAMS":    11,
-		"ERROR_REASON_DRAINING":            12,
-		"ERROR_REASON_INTERNAL":            13,
-		"ERROR_REASON_IO":                  14,
-		"ERROR_REASON_TOO_SLOW":            15,
-		"ERROR_REASON_NOT_IMPLEMENTED":     16,
-		"ERROR_REASON_FACTS_VERSION":       17,
-		"ERROR_REASON_TOO_LARGE":           18,
-		"ERROR_REASON_TOKEN_MISMATCH":      19,
+		"ERROR_REASON_UNSPECIFIED":            0,
+		"ERROR_REASON_REPLAY_NOT_FOUND":       1,
+		"ERROR_REASON_OUTSIDE_ROOT":           2,
+		"ERROR_REASON_BAD_REQUEST":            3,
+		"ERROR_REASON_UNKNOWN_FORMAT":         4,
+		"ERROR_REASON_UNSUPPORTED_VERSION":    5,
+		"ERROR_REASON_CORRUPT":                6,
+		"ERROR_REASON_TRUNCATED":              7,
+		"ERROR_REASON_LIMIT_EXCEEDED":         8,
+		"ERROR_REASON_CURSOR_MISMATCH":        9,
+		"ERROR_REASON_CURSOR_BEYOND_END":      10,
+		"ERROR_REASON_TOO_MANY_STREAMS":       11,
+		"ERROR_REASON_DRAINING":               12,
+		"ERROR_REASON_INTERNAL":               13,
+		"ERROR_REASON_IO":                     14,
+		"ERROR_REASON_TOO_SLOW":               15,
+		"ERROR_REASON_NOT_IMPLEMENTED":        16,
+		"ERROR_REASON_FACTS_VERSION":          17,
+		"ERROR_REASON_TOO_LARGE":              18,
+		"ERROR_REASON_TOKEN_MISMATCH":         19,
+		"ERROR_REASON_TAKEN_OVER":             20,
+		"ERROR_REASON_SUBSCRIPTION_NOT_FOUND": 21,
 	}
 )
 
@@ -204,7 +212,7 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"replayd.v1\"$\n" +
 	"\n" +
 	"ResumeInfo\x12\x16\n" +
-	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xf7\x04\n" +
+	"\x06cursor\x18\x01 \x01(\fR\x06cursor*\xbd\x05\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dERROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n" +
@@ -226,7 +234,9 @@ const file_replayd_v1_error_proto_rawDesc = "" +
 	"\x1cERROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1e\n" +
 	"\x1aERROR_REASON_FACTS_VERSION\x10\x11\x12\x1a\n" +
 	"\x16ERROR_REASON_TOO_LARGE\x10\x12\x12\x1f\n" +
-	"\x1bERROR_REASON_TOKEN_MISMATCH\x10\x13BV\n" +
+	"\x1bERROR_REASON_TOKEN_MISMATCH\x10\x13\x12\x1b\n" +
+	"\x17ERROR_REASON_TAKEN_OVER\x10\x14\x12'\n" +
+	"#ERROR_REASON_SUBSCRIPTION_NOT_FOUND\x10\x15BV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 

@@ -28,13 +28,16 @@ var File_replayd_v1_service_proto protoreflect.FileDescriptor
 const file_replayd_v1_service_proto_rawDesc = "" +
 	"\n" +
 	"\x18replayd/v1/service.proto\x12\n" +
-	"replayd.v1\x1a\x1areplayd/v1/broadcast.proto\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x16replayd/v1/state.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\xb2\b\n" +
+	"replayd.v1\x1a\x1areplayd/v1/broadcast.proto\x1a\x15replayd/v1/info.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/report.proto\x1a\x16replayd/v1/state.proto\x1a\x17replayd/v1/stream.proto\x1a\x1areplayd/v1/subscribe.proto\x1a\x16replayd/v1/watch.proto2\x83\n" +
+	"\n" +
 	"\rReplayService\x12S\n" +
 	"\vListReplays\x12\x1e.replayd.v1.ListReplaysRequest\x1a\x1f.replayd.v1.ListReplaysResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\tGetReplay\x12\x1c.replayd.v1.GetReplayRequest\x1a\x1d.replayd.v1.GetReplayResponse\"\x03\x90\x02\x01\x12M\n" +
 	"\tGetReport\x12\x1c.replayd.v1.GetReportRequest\x1a\x1d.replayd.v1.GetReportResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\fStreamEvents\x12\x1f.replayd.v1.StreamEventsRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x010\x01\x12a\n" +
-	"\x0fSubscribeEvents\x12\".replayd.v1.SubscribeEventsRequest\x1a#.replayd.v1.SubscribeEventsResponse\"\x03\x90\x02\x010\x01\x12R\n" +
+	"\x0fSubscribeEvents\x12\".replayd.v1.SubscribeEventsRequest\x1a#.replayd.v1.SubscribeEventsResponse\"\x03\x90\x02\x010\x01\x12e\n" +
+	"\x11AcknowledgeEvents\x12$.replayd.v1.AcknowledgeEventsRequest\x1a%.replayd.v1.AcknowledgeEventsResponse\"\x03\x90\x02\x02\x12h\n" +
+	"\x12DeleteSubscription\x12%.replayd.v1.DeleteSubscriptionRequest\x1a&.replayd.v1.DeleteSubscriptionResponse\"\x03\x90\x02\x02\x12R\n" +
 	"\n" +
 	"WatchState\x12\x1d.replayd.v1.WatchStateRequest\x1a\x1e.replayd.v1.WatchStateResponse\"\x03\x90\x02\x010\x01\x12Z\n" +
 	"\fDecodeReplay\x12\x1f.replayd.v1.DecodeReplayRequest\x1a .replayd.v1.StreamEventsResponse\"\x03\x90\x02\x01(\x010\x01\x12S\n" +
@@ -47,29 +50,33 @@ const file_replayd_v1_service_proto_rawDesc = "" +
 	"Replayd.V1b\x06proto3"
 
 var file_replayd_v1_service_proto_goTypes = []any{
-	(*ListReplaysRequest)(nil),      // 0: replayd.v1.ListReplaysRequest
-	(*GetReplayRequest)(nil),        // 1: replayd.v1.GetReplayRequest
-	(*GetReportRequest)(nil),        // 2: replayd.v1.GetReportRequest
-	(*StreamEventsRequest)(nil),     // 3: replayd.v1.StreamEventsRequest
-	(*SubscribeEventsRequest)(nil),  // 4: replayd.v1.SubscribeEventsRequest
-	(*WatchStateRequest)(nil),       // 5: replayd.v1.WatchStateRequest
-	(*DecodeReplayRequest)(nil),     // 6: replayd.v1.DecodeReplayRequest
-	(*CreateReplayRequest)(nil),     // 7: replayd.v1.CreateReplayRequest
-	(*DeleteReplayRequest)(nil),     // 8: replayd.v1.DeleteReplayRequest
-	(*FollowBroadcastRequest)(nil),  // 9: replayd.v1.FollowBroadcastRequest
-	(*WatchReplaysRequest)(nil),     // 10: replayd.v1.WatchReplaysRequest
-	(*GetServerInfoRequest)(nil),    // 11: replayd.v1.GetServerInfoRequest
-	(*ListReplaysResponse)(nil),     // 12: replayd.v1.ListReplaysResponse
-	(*GetReplayResponse)(nil),       // 13: replayd.v1.GetReplayResponse
-	(*GetReportResponse)(nil),       // 14: replayd.v1.GetReportResponse
-	(*StreamEventsResponse)(nil),    // 15: replayd.v1.StreamEventsResponse
-	(*SubscribeEventsResponse)(nil), // 16: replayd.v1.SubscribeEventsResponse
-	(*WatchStateResponse)(nil),      // 17: replayd.v1.WatchStateResponse
-	(*CreateReplayResponse)(nil),    // 18: replayd.v1.CreateReplayResponse
-	(*DeleteReplayResponse)(nil),    // 19: replayd.v1.DeleteReplayResponse
-	(*FollowBroadcastResponse)(nil), // 20: replayd.v1.FollowBroadcastResponse
-	(*WatchReplaysResponse)(nil),    // 21: replayd.v1.WatchReplaysResponse
-	(*GetServerInfoResponse)(nil),   // 22: replayd.v1.GetServerInfoResponse
+	(*ListReplaysRequest)(nil),         // 0: replayd.v1.ListReplaysRequest
+	(*GetReplayRequest)(nil),           // 1: replayd.v1.GetReplayRequest
+	(*GetReportRequest)(nil),           // 2: replayd.v1.GetReportRequest
+	(*StreamEventsRequest)(nil),        // 3: replayd.v1.StreamEventsRequest
+	(*SubscribeEventsRequest)(nil),     // 4: replayd.v1.SubscribeEventsRequest
+	(*AcknowledgeEventsRequest)(nil),   // 5: replayd.v1.AcknowledgeEventsRequest
+	(*DeleteSubscriptionRequest)(nil),  // 6: replayd.v1.DeleteSubscriptionRequest
+	(*WatchStateRequest)(nil),          // 7: replayd.v1.WatchStateRequest
+	(*DecodeReplayRequest)(nil),        // 8: replayd.v1.DecodeReplayRequest
+	(*CreateReplayRequest)(nil),        // 9: replayd.v1.CreateReplayRequest
+	(*DeleteReplayRequest)(nil),        // 10: replayd.v1.DeleteReplayRequest
+	(*FollowBroadcastRequest)(nil),     // 11: replayd.v1.FollowBroadcastRequest
+	(*WatchReplaysRequest)(nil),        // 12: replayd.v1.WatchReplaysRequest
+	(*GetServerInfoRequest)(nil),       // 13: replayd.v1.GetServerInfoRequest
+	(*ListReplaysResponse)(nil),        // 14: replayd.v1.ListReplaysResponse
+	(*GetReplayResponse)(nil),          // 15: replayd.v1.GetReplayResponse
+	(*GetReportResponse)(nil),          // 16: replayd.v1.GetReportResponse
+	(*StreamEventsResponse)(nil),       // 17: replayd.v1.StreamEventsResponse
+	(*SubscribeEventsResponse)(nil),    // 18: replayd.v1.SubscribeEventsResponse
+	(*AcknowledgeEventsResponse)(nil),  // 19: replayd.v1.AcknowledgeEventsResponse
+	(*DeleteSubscriptionResponse)(nil), // 20: replayd.v1.DeleteSubscriptionResponse
+	(*WatchStateResponse)(nil),         // 21: replayd.v1.WatchStateResponse
+	(*CreateReplayResponse)(nil),       // 22: replayd.v1.CreateReplayResponse
+	(*DeleteReplayResponse)(nil),       // 23: replayd.v1.DeleteReplayResponse
+	(*FollowBroadcastResponse)(nil),    // 24: replayd.v1.FollowBroadcastResponse
+	(*WatchReplaysResponse)(nil),       // 25: replayd.v1.WatchReplaysResponse
+	(*GetServerInfoResponse)(nil),      // 26: replayd.v1.GetServerInfoResponse
 }
 var file_replayd_v1_service_proto_depIdxs = []int32{
 	0,  // 0: replayd.v1.ReplayService.ListReplays:input_type -> replayd.v1.ListReplaysRequest
@@ -77,27 +84,31 @@ var file_replayd_v1_service_proto_depIdxs = []int32{
 	2,  // 2: replayd.v1.ReplayService.GetReport:input_type -> replayd.v1.GetReportRequest
 	3,  // 3: replayd.v1.ReplayService.StreamEvents:input_type -> replayd.v1.StreamEventsRequest
 	4,  // 4: replayd.v1.ReplayService.SubscribeEvents:input_type -> replayd.v1.SubscribeEventsRequest
-	5,  // 5: replayd.v1.ReplayService.WatchState:input_type -> replayd.v1.WatchStateRequest
-	6,  // 6: replayd.v1.ReplayService.DecodeReplay:input_type -> replayd.v1.DecodeReplayRequest
-	7,  // 7: replayd.v1.ReplayService.CreateReplay:input_type -> replayd.v1.CreateReplayRequest
-	8,  // 8: replayd.v1.ReplayService.DeleteReplay:input_type -> replayd.v1.DeleteReplayRequest
-	9,  // 9: replayd.v1.ReplayService.FollowBroadcast:input_type -> replayd.v1.FollowBroadcastRequest
-	10, // 10: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
-	11, // 11: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
-	12, // 12: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
-	13, // 13: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
-	14, // 14: replayd.v1.ReplayService.GetReport:output_type -> replayd.v1.GetReportResponse
-	15, // 15: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
-	16, // 16: replayd.v1.ReplayService.SubscribeEvents:output_type -> replayd.v1.SubscribeEventsResponse
-	17, // 17: replayd.v1.ReplayService.WatchState:output_type -> replayd.v1.WatchStateResponse
-	15, // 18: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
-	18, // 19: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
-	19, // 20: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
-	20, // 21: replayd.v1.ReplayService.FollowBroadcast:output_type -> replayd.v1.FollowBroadcastResponse
-	21, // 22: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
-	22, // 23: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
-	12, // [12:24] is the sub-list for method output_type
-	0,  // [0:12] is the sub-list for method input_type
+	5,  // 5: replayd.v1.ReplayService.AcknowledgeEvents:input_type -> replayd.v1.AcknowledgeEventsRequest
+	6,  // 6: replayd.v1.ReplayService.DeleteSubscription:input_type -> replayd.v1.DeleteSubscriptionRequest
+	7,  // 7: replayd.v1.ReplayService.WatchState:input_type -> replayd.v1.WatchStateRequest
+	8,  // 8: replayd.v1.ReplayService.DecodeReplay:input_type -> replayd.v1.DecodeReplayRequest
+	9,  // 9: replayd.v1.ReplayService.CreateReplay:input_type -> replayd.v1.CreateReplayRequest
+	10, // 10: replayd.v1.ReplayService.DeleteReplay:input_type -> replayd.v1.DeleteReplayRequest
+	11, // 11: replayd.v1.ReplayService.FollowBroadcast:input_type -> replayd.v1.FollowBroadcastRequest
+	12, // 12: replayd.v1.ReplayService.WatchReplays:input_type -> replayd.v1.WatchReplaysRequest
+	13, // 13: replayd.v1.ReplayService.GetServerInfo:input_type -> replayd.v1.GetServerInfoRequest
+	14, // 14: replayd.v1.ReplayService.ListReplays:output_type -> replayd.v1.ListReplaysResponse
+	15, // 15: replayd.v1.ReplayService.GetReplay:output_type -> replayd.v1.GetReplayResponse
+	16, // 16: replayd.v1.ReplayService.GetReport:output_type -> replayd.v1.GetReportResponse
+	17, // 17: replayd.v1.ReplayService.StreamEvents:output_type -> replayd.v1.StreamEventsResponse
+	18, // 18: replayd.v1.ReplayService.SubscribeEvents:output_type -> replayd.v1.SubscribeEventsResponse
+	19, // 19: replayd.v1.ReplayService.AcknowledgeEvents:output_type -> replayd.v1.AcknowledgeEventsResponse
+	20, // 20: replayd.v1.ReplayService.DeleteSubscription:output_type -> replayd.v1.DeleteSubscriptionResponse
+	21, // 21: replayd.v1.ReplayService.WatchState:output_type -> replayd.v1.WatchStateResponse
+	17, // 22: replayd.v1.ReplayService.DecodeReplay:output_type -> replayd.v1.StreamEventsResponse
+	22, // 23: replayd.v1.ReplayService.CreateReplay:output_type -> replayd.v1.CreateReplayResponse
+	23, // 24: replayd.v1.ReplayService.DeleteReplay:output_type -> replayd.v1.DeleteReplayResponse
+	24, // 25: replayd.v1.ReplayService.FollowBroadcast:output_type -> replayd.v1.FollowBroadcastResponse
+	25, // 26: replayd.v1.ReplayService.WatchReplays:output_type -> replayd.v1.WatchReplaysResponse
+	26, // 27: replayd.v1.ReplayService.GetServerInfo:output_type -> replayd.v1.GetServerInfoResponse
+	14, // [14:28] is the sub-list for method output_type
+	0,  // [0:14] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -22,18 +22,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ReplayService_ListReplays_FullMethodName     = "/replayd.v1.ReplayService/ListReplays"
-	ReplayService_GetReplay_FullMethodName       = "/replayd.v1.ReplayService/GetReplay"
-	ReplayService_GetReport_FullMethodName       = "/replayd.v1.ReplayService/GetReport"
-	ReplayService_StreamEvents_FullMethodName    = "/replayd.v1.ReplayService/StreamEvents"
-	ReplayService_SubscribeEvents_FullMethodName = "/replayd.v1.ReplayService/SubscribeEvents"
-	ReplayService_WatchState_FullMethodName      = "/replayd.v1.ReplayService/WatchState"
-	ReplayService_DecodeReplay_FullMethodName    = "/replayd.v1.ReplayService/DecodeReplay"
-	ReplayService_CreateReplay_FullMethodName    = "/replayd.v1.ReplayService/CreateReplay"
-	ReplayService_DeleteReplay_FullMethodName    = "/replayd.v1.ReplayService/DeleteReplay"
-	ReplayService_FollowBroadcast_FullMethodName = "/replayd.v1.ReplayService/FollowBroadcast"
-	ReplayService_WatchReplays_FullMethodName    = "/replayd.v1.ReplayService/WatchReplays"
-	ReplayService_GetServerInfo_FullMethodName   = "/replayd.v1.ReplayService/GetServerInfo"
+	ReplayService_ListReplays_FullMethodName        = "/replayd.v1.ReplayService/ListReplays"
+	ReplayService_GetReplay_FullMethodName          = "/replayd.v1.ReplayService/GetReplay"
+	ReplayService_GetReport_FullMethodName          = "/replayd.v1.ReplayService/GetReport"
+	ReplayService_StreamEvents_FullMethodName       = "/replayd.v1.ReplayService/StreamEvents"
+	ReplayService_SubscribeEvents_FullMethodName    = "/replayd.v1.ReplayService/SubscribeEvents"
+	ReplayService_AcknowledgeEvents_FullMethodName  = "/replayd.v1.ReplayService/AcknowledgeEvents"
+	ReplayService_DeleteSubscription_FullMethodName = "/replayd.v1.ReplayService/DeleteSubscription"
+	ReplayService_WatchState_FullMethodName         = "/replayd.v1.ReplayService/WatchState"
+	ReplayService_DecodeReplay_FullMethodName       = "/replayd.v1.ReplayService/DecodeReplay"
+	ReplayService_CreateReplay_FullMethodName       = "/replayd.v1.ReplayService/CreateReplay"
+	ReplayService_DeleteReplay_FullMethodName       = "/replayd.v1.ReplayService/DeleteReplay"
+	ReplayService_FollowBroadcast_FullMethodName    = "/replayd.v1.ReplayService/FollowBroadcast"
+	ReplayService_WatchReplays_FullMethodName       = "/replayd.v1.ReplayService/WatchReplays"
+	ReplayService_GetServerInfo_FullMethodName      = "/replayd.v1.ReplayService/GetServerInfo"
 )
 
 // ReplayServiceClient is the client API for ReplayService service.
@@ -61,8 +63,13 @@ type ReplayServiceClient interface {
 	// SubscribeEvents streams the events of all replays that meet some conditions: of those that are over one after another, in the order
 	// in which the server met them, of live games as they are played, and of replays to come. Each event is sent once, whatever name a
 	// replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
-	// its index (--index); the token of a lost index is refused. The stream has no end.
+	// its index (--index); the token of a lost index is refused. With a name, the server keeps where the client stands. The stream has no end.
 	SubscribeEvents(ctx context.Context, in *SubscribeEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeEventsResponse], error)
+	// AcknowledgeEvents says how far a client of a named subscription has processed its events. A call of SubscribeEvents without a token
+	// goes on there. A token that is older than one before changes nothing; those older than the acknowledged one are no longer valid.
+	AcknowledgeEvents(ctx context.Context, in *AcknowledgeEventsRequest, opts ...grpc.CallOption) (*AcknowledgeEventsResponse, error)
+	// DeleteSubscription removes a named subscription. A call that runs under its name ends.
+	DeleteSubscription(ctx context.Context, in *DeleteSubscriptionRequest, opts ...grpc.CallOption) (*DeleteSubscriptionResponse, error)
 	// WatchState sends the latest state of the live games that meet some conditions, again and again: how each player stands, and what has
 	// changed since the response before. What is older than the latest state is left out, so a slow client misses states and not the
 	// present. A game that falls silent is reported as ended after ten minutes, and anew when it goes on. The stream has no end; a client
@@ -172,6 +179,26 @@ func (c *replayServiceClient) SubscribeEvents(ctx context.Context, in *Subscribe
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_SubscribeEventsClient = grpc.ServerStreamingClient[SubscribeEventsResponse]
+
+func (c *replayServiceClient) AcknowledgeEvents(ctx context.Context, in *AcknowledgeEventsRequest, opts ...grpc.CallOption) (*AcknowledgeEventsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcknowledgeEventsResponse)
+	err := c.cc.Invoke(ctx, ReplayService_AcknowledgeEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *replayServiceClient) DeleteSubscription(ctx context.Context, in *DeleteSubscriptionRequest, opts ...grpc.CallOption) (*DeleteSubscriptionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteSubscriptionResponse)
+	err := c.cc.Invoke(ctx, ReplayService_DeleteSubscription_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *replayServiceClient) WatchState(ctx context.Context, in *WatchStateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchStateResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -292,8 +319,13 @@ type ReplayServiceServer interface {
 	// SubscribeEvents streams the events of all replays that meet some conditions: of those that are over one after another, in the order
 	// in which the server met them, of live games as they are played, and of replays to come. Each event is sent once, whatever name a
 	// replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
-	// its index (--index); the token of a lost index is refused. The stream has no end.
+	// its index (--index); the token of a lost index is refused. With a name, the server keeps where the client stands. The stream has no end.
 	SubscribeEvents(*SubscribeEventsRequest, grpc.ServerStreamingServer[SubscribeEventsResponse]) error
+	// AcknowledgeEvents says how far a client of a named subscription has processed its events. A call of SubscribeEvents without a token
+	// goes on there. A token that is older than one before changes nothing; those older than the acknowledged one are no longer valid.
+	AcknowledgeEvents(context.Context, *AcknowledgeEventsRequest) (*AcknowledgeEventsResponse, error)
+	// DeleteSubscription removes a named subscription. A call that runs under its name ends.
+	DeleteSubscription(context.Context, *DeleteSubscriptionRequest) (*DeleteSubscriptionResponse, error)
 	// WatchState sends the latest state of the live games that meet some conditions, again and again: how each player stands, and what has
 	// changed since the response before. What is older than the latest state is left out, so a slow client misses states and not the
 	// present. A game that falls silent is reported as ended after ten minutes, and anew when it goes on. The stream has no end; a client
@@ -350,6 +382,12 @@ func (UnimplementedReplayServiceServer) StreamEvents(*StreamEventsRequest, grpc.
 }
 func (UnimplementedReplayServiceServer) SubscribeEvents(*SubscribeEventsRequest, grpc.ServerStreamingServer[SubscribeEventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method SubscribeEvents not implemented")
+}
+func (UnimplementedReplayServiceServer) AcknowledgeEvents(context.Context, *AcknowledgeEventsRequest) (*AcknowledgeEventsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcknowledgeEvents not implemented")
+}
+func (UnimplementedReplayServiceServer) DeleteSubscription(context.Context, *DeleteSubscriptionRequest) (*DeleteSubscriptionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteSubscription not implemented")
 }
 func (UnimplementedReplayServiceServer) WatchState(*WatchStateRequest, grpc.ServerStreamingServer[WatchStateResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchState not implemented")
@@ -469,6 +507,42 @@ func _ReplayService_SubscribeEvents_Handler(srv interface{}, stream grpc.ServerS
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ReplayService_SubscribeEventsServer = grpc.ServerStreamingServer[SubscribeEventsResponse]
 
+func _ReplayService_AcknowledgeEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcknowledgeEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplayServiceServer).AcknowledgeEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplayService_AcknowledgeEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplayServiceServer).AcknowledgeEvents(ctx, req.(*AcknowledgeEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ReplayService_DeleteSubscription_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteSubscriptionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReplayServiceServer).DeleteSubscription(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ReplayService_DeleteSubscription_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReplayServiceServer).DeleteSubscription(ctx, req.(*DeleteSubscriptionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ReplayService_WatchState_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchStateRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -577,6 +651,14 @@ var ReplayService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetReport",
 			Handler:    _ReplayService_GetReport_Handler,
+		},
+		{
+			MethodName: "AcknowledgeEvents",
+			Handler:    _ReplayService_AcknowledgeEvents_Handler,
+		},
+		{
+			MethodName: "DeleteSubscription",
+			Handler:    _ReplayService_DeleteSubscription_Handler,
 		},
 		{
 			MethodName: "DeleteReplay",

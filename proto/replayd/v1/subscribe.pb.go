@@ -39,7 +39,12 @@ type SubscribeEventsRequest struct {
 	Options *StreamEventsRequest `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
 	// The number of replays that are streamed at once in each root, besides the live ones: games that were written to in the last ten
 	// minutes. 0 means 2. More than 16 means 16.
-	Parallel      uint32 `protobuf:"varint,6,opt,name=parallel,proto3" json:"parallel,omitempty"`
+	Parallel uint32 `protobuf:"varint,6,opt,name=parallel,proto3" json:"parallel,omitempty"`
+	// The name under which the server keeps where the subscription stands: 1 to 64 letters, digits, '.', '_' and '-'. It is the caller's own,
+	// and takes any number of open games, of which a token alone has room for a hundred. The first call with a name makes it; the conditions
+	// of later ones must be the same. Without a token, a call goes on behind what AcknowledgeEvents has acknowledged. A call ends one that
+	// still runs under its name, which fails with ERROR_REASON_TAKEN_OVER. Empty means that the server keeps nothing.
+	Subscription  string `protobuf:"bytes,7,opt,name=subscription,proto3" json:"subscription,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -114,6 +119,13 @@ func (x *SubscribeEventsRequest) GetParallel() uint32 {
 		return x.Parallel
 	}
 	return 0
+}
+
+func (x *SubscribeEventsRequest) GetSubscription() string {
+	if x != nil {
+		return x.Subscription
+	}
+	return ""
 }
 
 // One response of a subscription.
@@ -332,9 +344,12 @@ type SubscriptionHeartbeat struct {
 	// The number of games without an end that were sent up to their present end and are silent. They go on when they are written to.
 	Silent uint32 `protobuf:"varint,2,opt,name=silent,proto3" json:"silent,omitempty"`
 	// The number of replays that have not begun, because others come first, or cannot be read now.
-	Waiting       uint32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Waiting uint32 `protobuf:"varint,3,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Of a named subscription: true if nothing more is sent until the client acknowledges what it has, because the server keeps the places of
+	// so many responses that were not.
+	Unacknowledged bool `protobuf:"varint,4,opt,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SubscriptionHeartbeat) Reset() {
@@ -386,6 +401,13 @@ func (x *SubscriptionHeartbeat) GetWaiting() uint32 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *SubscriptionHeartbeat) GetUnacknowledged() bool {
+	if x != nil {
+		return x.Unacknowledged
+	}
+	return false
 }
 
 // The progress of one replay.
@@ -470,19 +492,195 @@ func (x *ReplayProgress) GetName() string {
 	return ""
 }
 
+// What a client of a named subscription has processed.
+type AcknowledgeEventsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the subscription.
+	Subscription string `protobuf:"bytes,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	// The token of the last response whose events were processed.
+	Token         []byte `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcknowledgeEventsRequest) Reset() {
+	*x = AcknowledgeEventsRequest{}
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcknowledgeEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeEventsRequest) ProtoMessage() {}
+
+func (x *AcknowledgeEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeEventsRequest.ProtoReflect.Descriptor instead.
+func (*AcknowledgeEventsRequest) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_subscribe_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AcknowledgeEventsRequest) GetSubscription() string {
+	if x != nil {
+		return x.Subscription
+	}
+	return ""
+}
+
+func (x *AcknowledgeEventsRequest) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+// The response is empty.
+type AcknowledgeEventsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcknowledgeEventsResponse) Reset() {
+	*x = AcknowledgeEventsResponse{}
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcknowledgeEventsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcknowledgeEventsResponse) ProtoMessage() {}
+
+func (x *AcknowledgeEventsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcknowledgeEventsResponse.ProtoReflect.Descriptor instead.
+func (*AcknowledgeEventsResponse) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_subscribe_proto_rawDescGZIP(), []int{6}
+}
+
+// A subscription to remove.
+type DeleteSubscriptionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Subscription  string `protobuf:"bytes,1,opt,name=subscription,proto3" json:"subscription,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteSubscriptionRequest) Reset() {
+	*x = DeleteSubscriptionRequest{}
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteSubscriptionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteSubscriptionRequest) ProtoMessage() {}
+
+func (x *DeleteSubscriptionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteSubscriptionRequest.ProtoReflect.Descriptor instead.
+func (*DeleteSubscriptionRequest) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_subscribe_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeleteSubscriptionRequest) GetSubscription() string {
+	if x != nil {
+		return x.Subscription
+	}
+	return ""
+}
+
+// The response is empty.
+type DeleteSubscriptionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteSubscriptionResponse) Reset() {
+	*x = DeleteSubscriptionResponse{}
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteSubscriptionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteSubscriptionResponse) ProtoMessage() {}
+
+func (x *DeleteSubscriptionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_subscribe_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteSubscriptionResponse.ProtoReflect.Descriptor instead.
+func (*DeleteSubscriptionResponse) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_subscribe_proto_rawDescGZIP(), []int{8}
+}
+
 var File_replayd_v1_subscribe_proto protoreflect.FileDescriptor
 
 const file_replayd_v1_subscribe_proto_rawDesc = "" +
 	"\n" +
 	"\x1areplayd/v1/subscribe.proto\x12\n" +
-	"replayd.v1\x1a\x16replayd/v1/error.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/stream.proto\"\x83\x02\n" +
+	"replayd.v1\x1a\x16replayd/v1/error.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/stream.proto\"\xa7\x02\n" +
 	"\x16SubscribeEventsRequest\x12\x1c\n" +
 	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12,\n" +
 	"\aformats\x18\x02 \x03(\x0e2\x12.replayd.v1.FormatR\aformats\x120\n" +
 	"\x06filter\x18\x03 \x01(\v2\x18.replayd.v1.ReplayFilterR\x06filter\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x129\n" +
 	"\aoptions\x18\x05 \x01(\v2\x1f.replayd.v1.StreamEventsRequestR\aoptions\x12\x1a\n" +
-	"\bparallel\x18\x06 \x01(\rR\bparallel\"\x93\x02\n" +
+	"\bparallel\x18\x06 \x01(\rR\bparallel\x12\"\n" +
+	"\fsubscription\x18\a \x01(\tR\fsubscription\"\x93\x02\n" +
 	"\x17SubscribeEventsResponse\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\rR\x06replay\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\x12>\n" +
@@ -496,11 +694,12 @@ const file_replayd_v1_subscribe_proto_rawDesc = "" +
 	"\x04code\x18\x02 \x01(\x05R\x04code\x12/\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x17.replayd.v1.ErrorReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x04 \x01(\tR\amessage\x12\x18\n" +
-	"\aretried\x18\x05 \x01(\bR\aretried\"\x7f\n" +
+	"\aretried\x18\x05 \x01(\bR\aretried\"\xa7\x01\n" +
 	"\x15SubscriptionHeartbeat\x124\n" +
 	"\areplays\x18\x01 \x03(\v2\x1a.replayd.v1.ReplayProgressR\areplays\x12\x16\n" +
 	"\x06silent\x18\x02 \x01(\rR\x06silent\x12\x18\n" +
-	"\awaiting\x18\x03 \x01(\rR\awaiting\"\xab\x01\n" +
+	"\awaiting\x18\x03 \x01(\rR\awaiting\x12&\n" +
+	"\x0eunacknowledged\x18\x04 \x01(\bR\x0eunacknowledged\"\xab\x01\n" +
 	"\x0eReplayProgress\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\rR\x06replay\x12\x1d\n" +
 	"\n" +
@@ -508,7 +707,14 @@ const file_replayd_v1_subscribe_proto_rawDesc = "" +
 	"\rbytes_present\x18\x03 \x01(\x03H\x00R\fbytesPresent\x88\x01\x01\x12\x12\n" +
 	"\x04tick\x18\x04 \x01(\x05R\x04tick\x12\x12\n" +
 	"\x04name\x18\x05 \x01(\tR\x04nameB\x10\n" +
-	"\x0e_bytes_presentBV\n" +
+	"\x0e_bytes_present\"T\n" +
+	"\x18AcknowledgeEventsRequest\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\tR\fsubscription\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\"\x1b\n" +
+	"\x19AcknowledgeEventsResponse\"?\n" +
+	"\x19DeleteSubscriptionRequest\x12\"\n" +
+	"\fsubscription\x18\x01 \x01(\tR\fsubscription\"\x1c\n" +
+	"\x1aDeleteSubscriptionResponseBV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 
@@ -524,33 +730,37 @@ func file_replayd_v1_subscribe_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_subscribe_proto_rawDescData
 }
 
-var file_replayd_v1_subscribe_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_replayd_v1_subscribe_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_replayd_v1_subscribe_proto_goTypes = []any{
-	(*SubscribeEventsRequest)(nil),  // 0: replayd.v1.SubscribeEventsRequest
-	(*SubscribeEventsResponse)(nil), // 1: replayd.v1.SubscribeEventsResponse
-	(*SubscriptionFailure)(nil),     // 2: replayd.v1.SubscriptionFailure
-	(*SubscriptionHeartbeat)(nil),   // 3: replayd.v1.SubscriptionHeartbeat
-	(*ReplayProgress)(nil),          // 4: replayd.v1.ReplayProgress
-	(Format)(0),                     // 5: replayd.v1.Format
-	(*ReplayFilter)(nil),            // 6: replayd.v1.ReplayFilter
-	(*StreamEventsRequest)(nil),     // 7: replayd.v1.StreamEventsRequest
-	(*StreamEventsResponse)(nil),    // 8: replayd.v1.StreamEventsResponse
-	(ErrorReason)(0),                // 9: replayd.v1.ErrorReason
+	(*SubscribeEventsRequest)(nil),     // 0: replayd.v1.SubscribeEventsRequest
+	(*SubscribeEventsResponse)(nil),    // 1: replayd.v1.SubscribeEventsResponse
+	(*SubscriptionFailure)(nil),        // 2: replayd.v1.SubscriptionFailure
+	(*SubscriptionHeartbeat)(nil),      // 3: replayd.v1.SubscriptionHeartbeat
+	(*ReplayProgress)(nil),             // 4: replayd.v1.ReplayProgress
+	(*AcknowledgeEventsRequest)(nil),   // 5: replayd.v1.AcknowledgeEventsRequest
+	(*AcknowledgeEventsResponse)(nil),  // 6: replayd.v1.AcknowledgeEventsResponse
+	(*DeleteSubscriptionRequest)(nil),  // 7: replayd.v1.DeleteSubscriptionRequest
+	(*DeleteSubscriptionResponse)(nil), // 8: replayd.v1.DeleteSubscriptionResponse
+	(Format)(0),                        // 9: replayd.v1.Format
+	(*ReplayFilter)(nil),               // 10: replayd.v1.ReplayFilter
+	(*StreamEventsRequest)(nil),        // 11: replayd.v1.StreamEventsRequest
+	(*StreamEventsResponse)(nil),       // 12: replayd.v1.StreamEventsResponse
+	(ErrorReason)(0),                   // 13: replayd.v1.ErrorReason
 }
 var file_replayd_v1_subscribe_proto_depIdxs = []int32{
-	5, // 0: replayd.v1.SubscribeEventsRequest.formats:type_name -> replayd.v1.Format
-	6, // 1: replayd.v1.SubscribeEventsRequest.filter:type_name -> replayd.v1.ReplayFilter
-	7, // 2: replayd.v1.SubscribeEventsRequest.options:type_name -> replayd.v1.StreamEventsRequest
-	8, // 3: replayd.v1.SubscribeEventsResponse.streamed:type_name -> replayd.v1.StreamEventsResponse
-	2, // 4: replayd.v1.SubscribeEventsResponse.failure:type_name -> replayd.v1.SubscriptionFailure
-	3, // 5: replayd.v1.SubscribeEventsResponse.heartbeat:type_name -> replayd.v1.SubscriptionHeartbeat
-	9, // 6: replayd.v1.SubscriptionFailure.reason:type_name -> replayd.v1.ErrorReason
-	4, // 7: replayd.v1.SubscriptionHeartbeat.replays:type_name -> replayd.v1.ReplayProgress
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	9,  // 0: replayd.v1.SubscribeEventsRequest.formats:type_name -> replayd.v1.Format
+	10, // 1: replayd.v1.SubscribeEventsRequest.filter:type_name -> replayd.v1.ReplayFilter
+	11, // 2: replayd.v1.SubscribeEventsRequest.options:type_name -> replayd.v1.StreamEventsRequest
+	12, // 3: replayd.v1.SubscribeEventsResponse.streamed:type_name -> replayd.v1.StreamEventsResponse
+	2,  // 4: replayd.v1.SubscribeEventsResponse.failure:type_name -> replayd.v1.SubscriptionFailure
+	3,  // 5: replayd.v1.SubscribeEventsResponse.heartbeat:type_name -> replayd.v1.SubscriptionHeartbeat
+	13, // 6: replayd.v1.SubscriptionFailure.reason:type_name -> replayd.v1.ErrorReason
+	4,  // 7: replayd.v1.SubscriptionHeartbeat.replays:type_name -> replayd.v1.ReplayProgress
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_subscribe_proto_init() }
@@ -573,7 +783,7 @@ func file_replayd_v1_subscribe_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_subscribe_proto_rawDesc), len(file_replayd_v1_subscribe_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -98,6 +98,8 @@ class SubscribeOptions(CommonOptions, total=False):
     """Only with tables: only these columns; see StreamOptions."""
     token: bytes
     """Resume exactly after the response that has this token. The conditions below and the directory must be the same."""
+    subscription: str
+    """The name under which the daemon keeps where the subscription stands. Without a token it goes on behind what was acknowledged."""
     formats: Sequence[replay_pb2.Format.ValueType]
     """Only replays of these formats."""
     filter: replay_pb2.ReplayFilter
@@ -226,6 +228,7 @@ def subscribe_request(
         token=options.get("token", b""),
         options=streamed,
         parallel=options.get("parallel", 0),
+        subscription=options.get("subscription", ""),
     )
     return request, retry
 

@@ -27,6 +27,12 @@ class Stubs:
         self.subscribe_events = method(
             "unary_stream", "SubscribeEvents", subscribe_pb2.SubscribeEventsRequest, subscribe_pb2.SubscribeEventsResponse
         )
+        self.acknowledge_events = method(
+            "unary_unary", "AcknowledgeEvents", subscribe_pb2.AcknowledgeEventsRequest, subscribe_pb2.AcknowledgeEventsResponse
+        )
+        self.delete_subscription = method(
+            "unary_unary", "DeleteSubscription", subscribe_pb2.DeleteSubscriptionRequest, subscribe_pb2.DeleteSubscriptionResponse
+        )
         self.decode_replay = method(
             "stream_stream", "DecodeReplay", stream_pb2.DecodeReplayRequest, stream_pb2.StreamEventsResponse
         )

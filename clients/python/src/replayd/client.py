@@ -36,7 +36,7 @@ from ._subscription import Subscribed, Subscription
 from ._tables import Collector, participants_table, rows_of, to_pandas, to_polars
 from ._upload import Source, Upload, check, name_of
 from .events import AnyBatch, AnyEvent, AnyKind
-from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, watch_pb2
+from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, stream_pb2, subscribe_pb2, watch_pb2
 
 if TYPE_CHECKING:
     import pandas
@@ -335,6 +335,17 @@ class Client:
         request = broadcast_pb2.FollowBroadcastRequest(url=url)
         response: broadcast_pb2.FollowBroadcastResponse = self._call(self._stubs.follow_broadcast, request)
         return response.replay
+
+    def acknowledge(self, subscription: str, token: bytes) -> None:
+        """Notes that the events of a named subscription were processed, up to the response with a token. A later `subscribe` without a
+        token goes on behind it."""
+        request = subscribe_pb2.AcknowledgeEventsRequest(subscription=subscription, token=token)
+        self._call(self._stubs.acknowledge_events, request)
+
+    def delete_subscription(self, subscription: str) -> None:
+        """Removes a named subscription. A call that runs under its name ends."""
+        request = subscribe_pb2.DeleteSubscriptionRequest(subscription=subscription)
+        self._call(self._stubs.delete_subscription, request)
 
     def participants(self, name: str) -> list[replay_pb2.Participant]:
         """Returns everybody who took part in a teehistorian file, in the order in which they connected. The list is empty while

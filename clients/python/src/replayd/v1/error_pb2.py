@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16replayd/v1/error.proto\x12\nreplayd.v1\"$\n\nResumeInfo\x12\x16\n\x06\x63ursor\x18\x01 \x01(\x0cR\x06\x63ursor*\xf7\x04\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12!\n\x1d\x45RROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n\x19\x45RROR_REASON_OUTSIDE_ROOT\x10\x02\x12\x1c\n\x18\x45RROR_REASON_BAD_REQUEST\x10\x03\x12\x1f\n\x1b\x45RROR_REASON_UNKNOWN_FORMAT\x10\x04\x12$\n ERROR_REASON_UNSUPPORTED_VERSION\x10\x05\x12\x18\n\x14\x45RROR_REASON_CORRUPT\x10\x06\x12\x1a\n\x16\x45RROR_REASON_TRUNCATED\x10\x07\x12\x1f\n\x1b\x45RROR_REASON_LIMIT_EXCEEDED\x10\x08\x12 \n\x1c\x45RROR_REASON_CURSOR_MISMATCH\x10\t\x12\"\n\x1e\x45RROR_REASON_CURSOR_BEYOND_END\x10\n\x12!\n\x1d\x45RROR_REASON_TOO_MANY_STREAMS\x10\x0b\x12\x19\n\x15\x45RROR_REASON_DRAINING\x10\x0c\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\r\x12\x13\n\x0f\x45RROR_REASON_IO\x10\x0e\x12\x19\n\x15\x45RROR_REASON_TOO_SLOW\x10\x0f\x12 \n\x1c\x45RROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1e\n\x1a\x45RROR_REASON_FACTS_VERSION\x10\x11\x12\x1a\n\x16\x45RROR_REASON_TOO_LARGE\x10\x12\x12\x1f\n\x1b\x45RROR_REASON_TOKEN_MISMATCH\x10\x13\x42V\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16replayd/v1/error.proto\x12\nreplayd.v1\"$\n\nResumeInfo\x12\x16\n\x06\x63ursor\x18\x01 \x01(\x0cR\x06\x63ursor*\xbd\x05\n\x0b\x45rrorReason\x12\x1c\n\x18\x45RROR_REASON_UNSPECIFIED\x10\x00\x12!\n\x1d\x45RROR_REASON_REPLAY_NOT_FOUND\x10\x01\x12\x1d\n\x19\x45RROR_REASON_OUTSIDE_ROOT\x10\x02\x12\x1c\n\x18\x45RROR_REASON_BAD_REQUEST\x10\x03\x12\x1f\n\x1b\x45RROR_REASON_UNKNOWN_FORMAT\x10\x04\x12$\n ERROR_REASON_UNSUPPORTED_VERSION\x10\x05\x12\x18\n\x14\x45RROR_REASON_CORRUPT\x10\x06\x12\x1a\n\x16\x45RROR_REASON_TRUNCATED\x10\x07\x12\x1f\n\x1b\x45RROR_REASON_LIMIT_EXCEEDED\x10\x08\x12 \n\x1c\x45RROR_REASON_CURSOR_MISMATCH\x10\t\x12\"\n\x1e\x45RROR_REASON_CURSOR_BEYOND_END\x10\n\x12!\n\x1d\x45RROR_REASON_TOO_MANY_STREAMS\x10\x0b\x12\x19\n\x15\x45RROR_REASON_DRAINING\x10\x0c\x12\x19\n\x15\x45RROR_REASON_INTERNAL\x10\r\x12\x13\n\x0f\x45RROR_REASON_IO\x10\x0e\x12\x19\n\x15\x45RROR_REASON_TOO_SLOW\x10\x0f\x12 \n\x1c\x45RROR_REASON_NOT_IMPLEMENTED\x10\x10\x12\x1e\n\x1a\x45RROR_REASON_FACTS_VERSION\x10\x11\x12\x1a\n\x16\x45RROR_REASON_TOO_LARGE\x10\x12\x12\x1f\n\x1b\x45RROR_REASON_TOKEN_MISMATCH\x10\x13\x12\x1b\n\x17\x45RROR_REASON_TAKEN_OVER\x10\x14\x12\'\n#ERROR_REASON_SUBSCRIPTION_NOT_FOUND\x10\x15\x42V\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,7 +33,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.replayd.v1P\001Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\252\002\nReplayd.V1'
   _globals['_ERRORREASON']._serialized_start=77
-  _globals['_ERRORREASON']._serialized_end=708
+  _globals['_ERRORREASON']._serialized_end=778
   _globals['_RESUMEINFO']._serialized_start=38
   _globals['_RESUMEINFO']._serialized_end=74
 # @@protoc_insertion_point(module_scope)

@@ -75,6 +75,10 @@ class _ErrorReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._En
     """FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
     anew: replays that were sent are sent again.
     """
+    ERROR_REASON_TAKEN_OVER: _ErrorReason.ValueType  # 20
+    """ABORTED: another call goes on under the name of the subscription, or it was removed."""
+    ERROR_REASON_SUBSCRIPTION_NOT_FOUND: _ErrorReason.ValueType  # 21
+    """NOT_FOUND: the caller has no subscription of that name."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. The name without "ERROR_REASON_" is the reason of the google.rpc.ErrorInfo in the status, whose
@@ -133,6 +137,10 @@ ERROR_REASON_TOKEN_MISMATCH: ErrorReason.ValueType  # 19
 """FAILED_PRECONDITION: the token of a subscription is of an index that this server no longer has, or of other conditions. Subscribe
 anew: replays that were sent are sent again.
 """
+ERROR_REASON_TAKEN_OVER: ErrorReason.ValueType  # 20
+"""ABORTED: another call goes on under the name of the subscription, or it was removed."""
+ERROR_REASON_SUBSCRIPTION_NOT_FOUND: ErrorReason.ValueType  # 21
+"""NOT_FOUND: the caller has no subscription of that name."""
 Global___ErrorReason: typing_extensions.TypeAlias = ErrorReason
 
 @typing.final

@@ -27,7 +27,7 @@ from replayd.v1 import replay_pb2 as replayd_dot_v1_dot_replay__pb2
 from replayd.v1 import stream_pb2 as replayd_dot_v1_dot_stream__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areplayd/v1/subscribe.proto\x12\nreplayd.v1\x1a\x16replayd/v1/error.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/stream.proto\"\x83\x02\n\x16SubscribeEventsRequest\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12,\n\x07\x66ormats\x18\x02 \x03(\x0e\x32\x12.replayd.v1.FormatR\x07\x66ormats\x12\x30\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x18.replayd.v1.ReplayFilterR\x06\x66ilter\x12\x14\n\x05token\x18\x04 \x01(\x0cR\x05token\x12\x39\n\x07options\x18\x05 \x01(\x0b\x32\x1f.replayd.v1.StreamEventsRequestR\x07options\x12\x1a\n\x08parallel\x18\x06 \x01(\rR\x08parallel\"\x93\x02\n\x17SubscribeEventsResponse\x12\x16\n\x06replay\x18\x01 \x01(\rR\x06replay\x12\x14\n\x05token\x18\x02 \x01(\x0cR\x05token\x12>\n\x08streamed\x18\x03 \x01(\x0b\x32 .replayd.v1.StreamEventsResponseH\x00R\x08streamed\x12;\n\x07\x66\x61ilure\x18\x04 \x01(\x0b\x32\x1f.replayd.v1.SubscriptionFailureH\x00R\x07\x66\x61ilure\x12\x41\n\theartbeat\x18\x05 \x01(\x0b\x32!.replayd.v1.SubscriptionHeartbeatH\x00R\theartbeatB\n\n\x08response\"\xa2\x01\n\x13SubscriptionFailure\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n\x04\x63ode\x18\x02 \x01(\x05R\x04\x63ode\x12/\n\x06reason\x18\x03 \x01(\x0e\x32\x17.replayd.v1.ErrorReasonR\x06reason\x12\x18\n\x07message\x18\x04 \x01(\tR\x07message\x12\x18\n\x07retried\x18\x05 \x01(\x08R\x07retried\"\x7f\n\x15SubscriptionHeartbeat\x12\x34\n\x07replays\x18\x01 \x03(\x0b\x32\x1a.replayd.v1.ReplayProgressR\x07replays\x12\x16\n\x06silent\x18\x02 \x01(\rR\x06silent\x12\x18\n\x07waiting\x18\x03 \x01(\rR\x07waiting\"\xab\x01\n\x0eReplayProgress\x12\x16\n\x06replay\x18\x01 \x01(\rR\x06replay\x12\x1d\n\nbytes_sent\x18\x02 \x01(\x03R\tbytesSent\x12(\n\rbytes_present\x18\x03 \x01(\x03H\x00R\x0c\x62ytesPresent\x88\x01\x01\x12\x12\n\x04tick\x18\x04 \x01(\x05R\x04tick\x12\x12\n\x04name\x18\x05 \x01(\tR\x04nameB\x10\n\x0e_bytes_presentBV\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1areplayd/v1/subscribe.proto\x12\nreplayd.v1\x1a\x16replayd/v1/error.proto\x1a\x17replayd/v1/replay.proto\x1a\x17replayd/v1/stream.proto\"\xa7\x02\n\x16SubscribeEventsRequest\x12\x1c\n\tdirectory\x18\x01 \x01(\tR\tdirectory\x12,\n\x07\x66ormats\x18\x02 \x03(\x0e\x32\x12.replayd.v1.FormatR\x07\x66ormats\x12\x30\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x18.replayd.v1.ReplayFilterR\x06\x66ilter\x12\x14\n\x05token\x18\x04 \x01(\x0cR\x05token\x12\x39\n\x07options\x18\x05 \x01(\x0b\x32\x1f.replayd.v1.StreamEventsRequestR\x07options\x12\x1a\n\x08parallel\x18\x06 \x01(\rR\x08parallel\x12\"\n\x0csubscription\x18\x07 \x01(\tR\x0csubscription\"\x93\x02\n\x17SubscribeEventsResponse\x12\x16\n\x06replay\x18\x01 \x01(\rR\x06replay\x12\x14\n\x05token\x18\x02 \x01(\x0cR\x05token\x12>\n\x08streamed\x18\x03 \x01(\x0b\x32 .replayd.v1.StreamEventsResponseH\x00R\x08streamed\x12;\n\x07\x66\x61ilure\x18\x04 \x01(\x0b\x32\x1f.replayd.v1.SubscriptionFailureH\x00R\x07\x66\x61ilure\x12\x41\n\theartbeat\x18\x05 \x01(\x0b\x32!.replayd.v1.SubscriptionHeartbeatH\x00R\theartbeatB\n\n\x08response\"\xa2\x01\n\x13SubscriptionFailure\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n\x04\x63ode\x18\x02 \x01(\x05R\x04\x63ode\x12/\n\x06reason\x18\x03 \x01(\x0e\x32\x17.replayd.v1.ErrorReasonR\x06reason\x12\x18\n\x07message\x18\x04 \x01(\tR\x07message\x12\x18\n\x07retried\x18\x05 \x01(\x08R\x07retried\"\xa7\x01\n\x15SubscriptionHeartbeat\x12\x34\n\x07replays\x18\x01 \x03(\x0b\x32\x1a.replayd.v1.ReplayProgressR\x07replays\x12\x16\n\x06silent\x18\x02 \x01(\rR\x06silent\x12\x18\n\x07waiting\x18\x03 \x01(\rR\x07waiting\x12&\n\x0eunacknowledged\x18\x04 \x01(\x08R\x0eunacknowledged\"\xab\x01\n\x0eReplayProgress\x12\x16\n\x06replay\x18\x01 \x01(\rR\x06replay\x12\x1d\n\nbytes_sent\x18\x02 \x01(\x03R\tbytesSent\x12(\n\rbytes_present\x18\x03 \x01(\x03H\x00R\x0c\x62ytesPresent\x88\x01\x01\x12\x12\n\x04tick\x18\x04 \x01(\x05R\x04tick\x12\x12\n\x04name\x18\x05 \x01(\tR\x04nameB\x10\n\x0e_bytes_present\"T\n\x18\x41\x63knowledgeEventsRequest\x12\"\n\x0csubscription\x18\x01 \x01(\tR\x0csubscription\x12\x14\n\x05token\x18\x02 \x01(\x0cR\x05token\"\x1b\n\x19\x41\x63knowledgeEventsResponse\"?\n\x19\x44\x65leteSubscriptionRequest\x12\"\n\x0csubscription\x18\x01 \x01(\tR\x0csubscription\"\x1c\n\x1a\x44\x65leteSubscriptionResponseBV\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,13 +36,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.replayd.v1P\001Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\252\002\nReplayd.V1'
   _globals['_SUBSCRIBEEVENTSREQUEST']._serialized_start=117
-  _globals['_SUBSCRIBEEVENTSREQUEST']._serialized_end=376
-  _globals['_SUBSCRIBEEVENTSRESPONSE']._serialized_start=379
-  _globals['_SUBSCRIBEEVENTSRESPONSE']._serialized_end=654
-  _globals['_SUBSCRIPTIONFAILURE']._serialized_start=657
-  _globals['_SUBSCRIPTIONFAILURE']._serialized_end=819
-  _globals['_SUBSCRIPTIONHEARTBEAT']._serialized_start=821
-  _globals['_SUBSCRIPTIONHEARTBEAT']._serialized_end=948
-  _globals['_REPLAYPROGRESS']._serialized_start=951
-  _globals['_REPLAYPROGRESS']._serialized_end=1122
+  _globals['_SUBSCRIBEEVENTSREQUEST']._serialized_end=412
+  _globals['_SUBSCRIBEEVENTSRESPONSE']._serialized_start=415
+  _globals['_SUBSCRIBEEVENTSRESPONSE']._serialized_end=690
+  _globals['_SUBSCRIPTIONFAILURE']._serialized_start=693
+  _globals['_SUBSCRIPTIONFAILURE']._serialized_end=855
+  _globals['_SUBSCRIPTIONHEARTBEAT']._serialized_start=858
+  _globals['_SUBSCRIPTIONHEARTBEAT']._serialized_end=1025
+  _globals['_REPLAYPROGRESS']._serialized_start=1028
+  _globals['_REPLAYPROGRESS']._serialized_end=1199
+  _globals['_ACKNOWLEDGEEVENTSREQUEST']._serialized_start=1201
+  _globals['_ACKNOWLEDGEEVENTSREQUEST']._serialized_end=1285
+  _globals['_ACKNOWLEDGEEVENTSRESPONSE']._serialized_start=1287
+  _globals['_ACKNOWLEDGEEVENTSRESPONSE']._serialized_end=1314
+  _globals['_DELETESUBSCRIPTIONREQUEST']._serialized_start=1316
+  _globals['_DELETESUBSCRIPTIONREQUEST']._serialized_end=1379
+  _globals['_DELETESUBSCRIPTIONRESPONSE']._serialized_start=1381
+  _globals['_DELETESUBSCRIPTIONRESPONSE']._serialized_end=1409
 # @@protoc_insertion_point(module_scope)

@@ -33,6 +33,7 @@ class SubscribeEventsRequest(google.protobuf.message.Message):
     TOKEN_FIELD_NUMBER: builtins.int
     OPTIONS_FIELD_NUMBER: builtins.int
     PARALLEL_FIELD_NUMBER: builtins.int
+    SUBSCRIPTION_FIELD_NUMBER: builtins.int
     directory: builtins.str
     """Only replays that are, or were when the server met them, below this directory: "ROOT" or "ROOT/path". Empty means all roots."""
     token: builtins.bytes
@@ -42,6 +43,12 @@ class SubscribeEventsRequest(google.protobuf.message.Message):
     parallel: builtins.int
     """The number of replays that are streamed at once in each root, besides the live ones: games that were written to in the last ten
     minutes. 0 means 2. More than 16 means 16.
+    """
+    subscription: builtins.str
+    """The name under which the server keeps where the subscription stands: 1 to 64 letters, digits, '.', '_' and '-'. It is the caller's own,
+    and takes any number of open games, of which a token alone has room for a hundred. The first call with a name makes it; the conditions
+    of later ones must be the same. Without a token, a call goes on behind what AcknowledgeEvents has acknowledged. A call ends one that
+    still runs under its name, which fails with ERROR_REASON_TAKEN_OVER. Empty means that the server keeps nothing.
     """
     @property
     def formats(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[replayd.v1.replay_pb2.Format.ValueType]:
@@ -67,10 +74,11 @@ class SubscribeEventsRequest(google.protobuf.message.Message):
         token: builtins.bytes = ...,
         options: replayd.v1.stream_pb2.StreamEventsRequest | None = ...,
         parallel: builtins.int = ...,
+        subscription: builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["filter", b"filter", "options", b"options"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "options", b"options", "parallel", b"parallel", "token", b"token"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["directory", b"directory", "filter", b"filter", "formats", b"formats", "options", b"options", "parallel", b"parallel", "subscription", b"subscription", "token", b"token"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___SubscribeEventsRequest: typing_extensions.TypeAlias = SubscribeEventsRequest
@@ -172,10 +180,15 @@ class SubscriptionHeartbeat(google.protobuf.message.Message):
     REPLAYS_FIELD_NUMBER: builtins.int
     SILENT_FIELD_NUMBER: builtins.int
     WAITING_FIELD_NUMBER: builtins.int
+    UNACKNOWLEDGED_FIELD_NUMBER: builtins.int
     silent: builtins.int
     """The number of games without an end that were sent up to their present end and are silent. They go on when they are written to."""
     waiting: builtins.int
     """The number of replays that have not begun, because others come first, or cannot be read now."""
+    unacknowledged: builtins.bool
+    """Of a named subscription: true if nothing more is sent until the client acknowledges what it has, because the server keeps the places of
+    so many responses that were not.
+    """
     @property
     def replays(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ReplayProgress]:
         """The replays that are streamed now."""
@@ -186,8 +199,9 @@ class SubscriptionHeartbeat(google.protobuf.message.Message):
         replays: collections.abc.Iterable[Global___ReplayProgress] | None = ...,
         silent: builtins.int = ...,
         waiting: builtins.int = ...,
+        unacknowledged: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["replays", b"replays", "silent", b"silent", "waiting", b"waiting"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["replays", b"replays", "silent", b"silent", "unacknowledged", b"unacknowledged", "waiting", b"waiting"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___SubscriptionHeartbeat: typing_extensions.TypeAlias = SubscriptionHeartbeat
@@ -231,3 +245,69 @@ class ReplayProgress(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__bytes_present) -> _WhichOneofReturnType__bytes_present | None: ...
 
 Global___ReplayProgress: typing_extensions.TypeAlias = ReplayProgress
+
+@typing.final
+class AcknowledgeEventsRequest(google.protobuf.message.Message):
+    """What a client of a named subscription has processed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SUBSCRIPTION_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    subscription: builtins.str
+    """The name of the subscription."""
+    token: builtins.bytes
+    """The token of the last response whose events were processed."""
+    def __init__(
+        self,
+        *,
+        subscription: builtins.str = ...,
+        token: builtins.bytes = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["subscription", b"subscription", "token", b"token"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___AcknowledgeEventsRequest: typing_extensions.TypeAlias = AcknowledgeEventsRequest
+
+@typing.final
+class AcknowledgeEventsResponse(google.protobuf.message.Message):
+    """The response is empty."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___AcknowledgeEventsResponse: typing_extensions.TypeAlias = AcknowledgeEventsResponse
+
+@typing.final
+class DeleteSubscriptionRequest(google.protobuf.message.Message):
+    """A subscription to remove."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SUBSCRIPTION_FIELD_NUMBER: builtins.int
+    subscription: builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        subscription: builtins.str = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["subscription", b"subscription"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DeleteSubscriptionRequest: typing_extensions.TypeAlias = DeleteSubscriptionRequest
+
+@typing.final
+class DeleteSubscriptionResponse(google.protobuf.message.Message):
+    """The response is empty."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___DeleteSubscriptionResponse: typing_extensions.TypeAlias = DeleteSubscriptionResponse

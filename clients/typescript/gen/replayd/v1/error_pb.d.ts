@@ -183,6 +183,20 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_TOKEN_MISMATCH = 19;
    */
   TOKEN_MISMATCH = 19,
+
+  /**
+   * ABORTED: another call goes on under the name of the subscription, or it was removed.
+   *
+   * @generated from enum value: ERROR_REASON_TAKEN_OVER = 20;
+   */
+  TAKEN_OVER = 20,
+
+  /**
+   * NOT_FOUND: the caller has no subscription of that name.
+   *
+   * @generated from enum value: ERROR_REASON_SUBSCRIPTION_NOT_FOUND = 21;
+   */
+  SUBSCRIPTION_NOT_FOUND = 21,
 }
 
 /**

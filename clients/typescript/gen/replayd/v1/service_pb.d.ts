@@ -9,7 +9,7 @@ import type { GenFile, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { CreateReplayRequestSchema, CreateReplayResponseSchema, DeleteReplayRequestSchema, DeleteReplayResponseSchema, GetReplayRequestSchema, GetReplayResponseSchema, ListReplaysRequestSchema, ListReplaysResponseSchema } from "./replay_pb.js";
 import type { GetReportRequestSchema, GetReportResponseSchema } from "./report_pb.js";
 import type { DecodeReplayRequestSchema, StreamEventsRequestSchema, StreamEventsResponseSchema } from "./stream_pb.js";
-import type { SubscribeEventsRequestSchema, SubscribeEventsResponseSchema } from "./subscribe_pb.js";
+import type { AcknowledgeEventsRequestSchema, AcknowledgeEventsResponseSchema, DeleteSubscriptionRequestSchema, DeleteSubscriptionResponseSchema, SubscribeEventsRequestSchema, SubscribeEventsResponseSchema } from "./subscribe_pb.js";
 import type { WatchStateRequestSchema, WatchStateResponseSchema } from "./state_pb.js";
 import type { FollowBroadcastRequestSchema, FollowBroadcastResponseSchema } from "./broadcast_pb.js";
 import type { WatchReplaysRequestSchema, WatchReplaysResponseSchema } from "./watch_pb.js";
@@ -78,7 +78,7 @@ export declare const ReplayService: GenService<{
    * SubscribeEvents streams the events of all replays that meet some conditions: of those that are over one after another, in the order
    * in which the server met them, of live games as they are played, and of replays to come. Each event is sent once, whatever name a
    * replay has meanwhile. A call with the token of a response resumes exactly after it, also after the server was restarted, if it keeps
-   * its index (--index); the token of a lost index is refused. The stream has no end.
+   * its index (--index); the token of a lost index is refused. With a name, the server keeps where the client stands. The stream has no end.
    *
    * @generated from rpc replayd.v1.ReplayService.SubscribeEvents
    */
@@ -86,6 +86,27 @@ export declare const ReplayService: GenService<{
     methodKind: "server_streaming";
     input: typeof SubscribeEventsRequestSchema;
     output: typeof SubscribeEventsResponseSchema;
+  },
+  /**
+   * AcknowledgeEvents says how far a client of a named subscription has processed its events. A call of SubscribeEvents without a token
+   * goes on there. A token that is older than one before changes nothing; those older than the acknowledged one are no longer valid.
+   *
+   * @generated from rpc replayd.v1.ReplayService.AcknowledgeEvents
+   */
+  acknowledgeEvents: {
+    methodKind: "unary";
+    input: typeof AcknowledgeEventsRequestSchema;
+    output: typeof AcknowledgeEventsResponseSchema;
+  },
+  /**
+   * DeleteSubscription removes a named subscription. A call that runs under its name ends.
+   *
+   * @generated from rpc replayd.v1.ReplayService.DeleteSubscription
+   */
+  deleteSubscription: {
+    methodKind: "unary";
+    input: typeof DeleteSubscriptionRequestSchema;
+    output: typeof DeleteSubscriptionResponseSchema;
   },
   /**
    * WatchState sends the latest state of the live games that meet some conditions, again and again: how each player stands, and what has

@@ -64,6 +64,16 @@ export declare type SubscribeEventsRequest = Message<"replayd.v1.SubscribeEvents
    * @generated from field: uint32 parallel = 6;
    */
   parallel: number;
+
+  /**
+   * The name under which the server keeps where the subscription stands: 1 to 64 letters, digits, '.', '_' and '-'. It is the caller's own,
+   * and takes any number of open games, of which a token alone has room for a hundred. The first call with a name makes it; the conditions
+   * of later ones must be the same. Without a token, a call goes on behind what AcknowledgeEvents has acknowledged. A call ends one that
+   * still runs under its name, which fails with ERROR_REASON_TAKEN_OVER. Empty means that the server keeps nothing.
+   *
+   * @generated from field: string subscription = 7;
+   */
+  subscription: string;
 };
 
 /**
@@ -208,6 +218,14 @@ export declare type SubscriptionHeartbeat = Message<"replayd.v1.SubscriptionHear
    * @generated from field: uint32 waiting = 3;
    */
   waiting: number;
+
+  /**
+   * Of a named subscription: true if nothing more is sent until the client acknowledges what it has, because the server keeps the places of
+   * so many responses that were not.
+   *
+   * @generated from field: bool unacknowledged = 4;
+   */
+  unacknowledged: boolean;
 };
 
 /**
@@ -263,4 +281,79 @@ export declare type ReplayProgress = Message<"replayd.v1.ReplayProgress"> & {
  * Use `create(ReplayProgressSchema)` to create a new message.
  */
 export declare const ReplayProgressSchema: GenMessage<ReplayProgress>;
+
+/**
+ * What a client of a named subscription has processed.
+ *
+ * @generated from message replayd.v1.AcknowledgeEventsRequest
+ */
+export declare type AcknowledgeEventsRequest = Message<"replayd.v1.AcknowledgeEventsRequest"> & {
+  /**
+   * The name of the subscription.
+   *
+   * @generated from field: string subscription = 1;
+   */
+  subscription: string;
+
+  /**
+   * The token of the last response whose events were processed.
+   *
+   * @generated from field: bytes token = 2;
+   */
+  token: Uint8Array;
+};
+
+/**
+ * Describes the message replayd.v1.AcknowledgeEventsRequest.
+ * Use `create(AcknowledgeEventsRequestSchema)` to create a new message.
+ */
+export declare const AcknowledgeEventsRequestSchema: GenMessage<AcknowledgeEventsRequest>;
+
+/**
+ * The response is empty.
+ *
+ * @generated from message replayd.v1.AcknowledgeEventsResponse
+ */
+export declare type AcknowledgeEventsResponse = Message<"replayd.v1.AcknowledgeEventsResponse"> & {
+};
+
+/**
+ * Describes the message replayd.v1.AcknowledgeEventsResponse.
+ * Use `create(AcknowledgeEventsResponseSchema)` to create a new message.
+ */
+export declare const AcknowledgeEventsResponseSchema: GenMessage<AcknowledgeEventsResponse>;
+
+/**
+ * A subscription to remove.
+ *
+ * @generated from message replayd.v1.DeleteSubscriptionRequest
+ */
+export declare type DeleteSubscriptionRequest = Message<"replayd.v1.DeleteSubscriptionRequest"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string subscription = 1;
+   */
+  subscription: string;
+};
+
+/**
+ * Describes the message replayd.v1.DeleteSubscriptionRequest.
+ * Use `create(DeleteSubscriptionRequestSchema)` to create a new message.
+ */
+export declare const DeleteSubscriptionRequestSchema: GenMessage<DeleteSubscriptionRequest>;
+
+/**
+ * The response is empty.
+ *
+ * @generated from message replayd.v1.DeleteSubscriptionResponse
+ */
+export declare type DeleteSubscriptionResponse = Message<"replayd.v1.DeleteSubscriptionResponse"> & {
+};
+
+/**
+ * Describes the message replayd.v1.DeleteSubscriptionResponse.
+ * Use `create(DeleteSubscriptionResponseSchema)` to create a new message.
+ */
+export declare const DeleteSubscriptionResponseSchema: GenMessage<DeleteSubscriptionResponse>;
 
