@@ -131,7 +131,7 @@ func Compile(c *codec.Codec, f *filter.Filter, expression string) (*Expression, 
 		return nil, err
 	}
 	if asked && !some {
-		return nil, problem("no event of the kinds that the filters let through can meet it: %s", of.selected(f))
+		return nil, problem("no event of the kinds that the filters let through can meet it: %s%s", of.selected(f), of.left(f, of.named(parsed)))
 	}
 	return x, nil
 }
@@ -228,6 +228,9 @@ func (f *format) explain(message string) string {
 	message, _, _ = strings.Cut(message, " (in container")
 	if _, name, ok := strings.Cut(message, "undeclared reference to '"); ok {
 		name = strings.TrimSuffix(name, "'")
+		if slices.Contains(f.names, name) {
+			return fmt.Sprintf("%s: a kind is the text kind == %q, and its fields are those of event", message, name)
+		}
 		for _, k := range f.kinds[1:] {
 			if k.Message().Fields().ByName(protoreflect.Name(name)) != nil {
 				return fmt.Sprintf("%s: event.%s is the field of an event", message, name)
@@ -265,17 +268,54 @@ func (f *format) unknown(parsed *ast.AST, known map[int64]bool, of *filter.Filte
 		return nil
 	}
 	s := (*first).AsSelect()
-	var names []string
+	var fields, others []string
 	if s.Operand().Kind() == ast.IdentKind {
 		for k := 1; k < len(f.kinds); k++ {
-			for fields, i := f.kinds[k].Message().Fields(), 0; of.Kind(uint8(k)) && i < fields.Len(); i++ {
-				names = append(names, string(fields.Get(i).Name()))
+			through, has := of.Kind(uint8(k)), f.kinds[k].Message().Fields()
+			for i := 0; through && i < has.Len(); i++ {
+				fields = append(fields, string(has.Get(i).Name()))
+			}
+			if !through && has.ByName(protoreflect.Name(s.FieldName())) != nil {
+				others = append(others, f.names[k])
 			}
 		}
 	}
-	slices.Sort(names)
-	return problem("%s: none of the events that the filters let through has the field %s%s: %s",
-		at(where), s.FieldName(), nearest.Hint(s.FieldName(), slices.Compact(names)...), f.selected(of))
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	text := nearest.Hint(s.FieldName(), fields...) + ": " + f.selected(of) + f.left(of, append(others, f.named(parsed)...))
+	if n := len(fields); n > 0 && n <= most {
+		text += "; their fields are " + strings.Join(fields, ", ")
+	}
+	return problem("%s: none of the events that the filters let through has the field %s%s", at(where), s.FieldName(), text)
+}
+
+// most is how many names a message lists.
+const most = 12
+
+// named lists the kinds whose names are texts of an expression.
+func (f *format) named(parsed *ast.AST) (kinds []string) {
+	ast.PreOrderVisit(parsed.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.LiteralKind {
+			if text, ok := e.AsLiteral().(types.String); ok && text != "" && slices.Contains(f.names, string(text)) {
+				kinds = append(kinds, string(text))
+			}
+		}
+	}))
+	return kinds
+}
+
+// left says which of some kinds a filter does not deliver. Facts and samples come only by name.
+func (f *format) left(of *filter.Filter, kinds []string) string {
+	var left []string
+	for k := 1; k < len(f.kinds); k++ {
+		if !of.Kind(uint8(k)) && slices.Contains(kinds, f.names[k]) {
+			left = append(left, f.names[k])
+		}
+	}
+	if len(left) == 0 || len(left) > most {
+		return ""
+	}
+	return "; a filter has to name the kind " + strings.Join(left, " or ")
 }
 
 // selected lists the kinds that a filter may deliver.
@@ -286,8 +326,8 @@ func (f *format) selected(of *filter.Filter) string {
 			names = append(names, f.names[k])
 		}
 	}
-	if len(names) > 12 {
-		names = append(names[:12], fmt.Sprintf("and %d others", len(names)-12))
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("and %d others", len(names)-most))
 	}
 	return "they are of kind " + strings.Join(names, ", ")
 }
