@@ -17,8 +17,8 @@ const (
 	roomSeed   = 7
 )
 
-// roomNames are the rooms in the order in which they are played. Bots meet only in the last, which is small.
-var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd"}
+// roomNames are the rooms in the order in which they are played. Bots meet from crowd on; these rooms are small.
+var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd", "arms", "ninja"}
 
 // room is a map: the bytes of its layers' tiles.
 type room struct {
@@ -129,15 +129,30 @@ func (r *room) furnish(name string) {
 				r.set(tune, corner+i/6*roomWidth+i%6, zone, 68)
 			}
 		}
-	case "crowd":
+	case "crowd", "arms", "ninja":
 		const width, height = 14, 11
 		for i := range max(width, height) {
 			r.set(game, min(i, height)*roomWidth+width, 1)
 			r.set(game, height*roomWidth+min(i, width), 1)
 		}
+		tiles := map[string][]byte{
+			"crowd": {21, 22, 22, 88, 104, 104, 91, 107},
+			"arms":  {9, 9, 11, 19, 19, 20, 90, 106},
+			"ninja": {9, 11, 60, 61, 197, 199},
+		}[name]
 		for range 12 {
 			if p := (6+r.random.IntN(4))*roomWidth + 1 + r.random.IntN(width-1); r.layers[game][p*4] == 0 {
-				r.set(game, p, r.one(21, 22, 22, 88, 104, 104, 91, 107))
+				r.set(game, p, r.one(tiles...))
+			}
+		}
+		for i, x := range []int{3, 6, 9} { // where they spawn
+			switch name {
+			case "arms":
+				r.set(game, 3*roomWidth+x-1, 199)
+				r.set(game, 3*roomWidth+x+1, 200)
+				r.set(game, 2*roomWidth+x, 202)
+			case "ninja":
+				r.set(game, (3+i)*roomWidth+x+1, 201)
 			}
 		}
 	}
@@ -214,11 +229,16 @@ func playRooms(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 			}
 		}
 		script := "sleep 8s\n* kill\nsleep 8s"
-		if name == "crowd" {
+		switch name {
+		case "crowd":
 			if err := srv.Console("sv_solo_server 0"); err != nil {
 				return err
 			}
 			script = crowded
+		case "arms":
+			script = armed
+		case "ninja":
+			script = "sleep 10s\n* kill\nsleep 10s"
 		}
 		if err := bots.Run(ctx, script); err != nil {
 			return err
@@ -245,4 +265,26 @@ const crowded = `
 	d join
 	d wander on
 	sleep 6s
+`
+
+// armed has bots use each weapon.
+const armed = `
+	a weapon 4
+	b weapon 4
+	c weapon 3
+	d weapon 5
+	e weapon 1
+	f weapon 4
+	sleep 7s
+	* weapon 4
+	a weapon 3
+	b weapon 5
+	sleep 7s
+	* kill
+	* weapon 3
+	e weapon 2
+	sleep 7s
+	* weapon 5
+	f weapon 4
+	sleep 7s
 `

@@ -82,6 +82,7 @@ type core struct {
 	refilled                           bool  // stands in a tile that refills jumps
 	checkpoint                         uint8 // of teleporters
 	previous                           vec   // where it was a tick ago
+	arms                               arms
 }
 
 // spawn returns a new character.
@@ -89,6 +90,7 @@ func spawn(at vec) core {
 	return core{
 		pos: at, previous: at, jumps: 2, wallReady: true,
 		hook: hook{player: -1, at: at}, frozenAt: -ticksPerSecond - 1,
+		arms: arms{got: 1<<hammer | 1<<gun, active: gun, queued: noWeapon, fresh: true},
 	}
 }
 

@@ -27,17 +27,19 @@ func TestCorpus(t *testing.T) {
 		what   string
 	}{
 		{"ddnet-16.4/e27dd82b-999b-470a-9d92-bf3c01c53eb5.teehistorian", 1000, "solo, inputs that are not all recorded"},
-		{"ddnet-16.4/d74accae-db25-4b0f-b309-6acabe05244f.teehistorian", 990, "60 who collide and hit one another"},
+		{"ddnet-16.4/d74accae-db25-4b0f-b309-6acabe05244f.teehistorian", 1000, "60 who collide and hit one another"},
 		{"ddnet-20.1/79ec8e26-f2ce-459c-83ed-d5c413e79fbf.teehistorian", 1000, "solo"},
 		{"ddnet-20.1/5feb0556-b4df-4418-ac48-327697c1aced.teehistorian", 1000, "hearts, pauses"},
 		{"ddnet-20.1.1/9e70065a-6fc3-44b2-9f73-c17f38b7a197.teehistorian", 1000, "solo"},
 		{"ddnet-20.1.1/07d2408b-31b2-4878-be3a-8d437eaf6df8.teehistorian", 1000, "hearts, hammers"},
 		{"ddnet-20.1.1-2/solo/d35586a2-1ba7-45f1-bab0-204c78132970.teehistorian.gz", 1000, "one alone"},
-		{"ddnet-20.1.1-2/chaos/f3dd216c-bf83-4b1f-90d9-9ab8e19d0eef.teehistorian.gz", 990, "chaos"},
-		{"ddnet-20.1.1-2/chaos/e0e36b64-a261-4c32-9399-615ed6ea8b7e.teehistorian.gz", 980, "chaos with teams and spectators"},
+		{"ddnet-20.1.1-2/chaos/f3dd216c-bf83-4b1f-90d9-9ab8e19d0eef.teehistorian.gz", 1000, "chaos"},
+		{"ddnet-20.1.1-2/chaos/71ef7bd9-40cd-4b07-a4f4-626c8877d796.teehistorian.gz", 1000, "chaos after a change of the map"},
+		{"ddnet-20.1.1-2/chaos/e0e36b64-a261-4c32-9399-615ed6ea8b7e.teehistorian.gz", 999, "chaos with teams and spectators"},
+		{"ddnet-20.1.1-2/chaos/5763dfa6-7c62-48be-b6fb-2f17fc5d25b5.teehistorian.gz", 1000, "chaos that was killed"},
 		{"ddnet-20.1.1-2/two-servers-one-directory/7c162d21-695b-47cd-8fd2-a1ae4df57cb7.teehistorian.gz", 1000, "saves, swaps, pauses"},
 		{"ddnet-20.1.1-2/two-servers-one-directory/fc1821b9-1b48-4c05-9680-d598035bbda2.teehistorian.gz", 1000, "kills"},
-		{"twclient/Tutorial.teehistorian", 950, "grenades"},
+		{"twclient/Tutorial.teehistorian", 1000, "grenades"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			g := open(t, dir+test.path, "")

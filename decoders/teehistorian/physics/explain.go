@@ -14,11 +14,17 @@ func (w *World) explain() {
 		if was := t.team; was != s.team {
 			t.team = s.team
 			e.try(func() { t.team = was })
+			w.last = t // servers that remove what it shot may forget who would act after it
+			e.try(func() { w.last = nil })
 		}
 		if w.ambiguous && s.hasInput && s.changed == w.tick-1 && t.wrong(s) {
 			was := t.input
 			t.input = t.kept
 			e.try(func() { t.input = was })
+		}
+		if t.shoots && w.tries > 0 {
+			t.holds = true
+			e.try(func() { t.holds = false })
 		}
 		for exit := 1; exit < len(t.exits) && t.wrong(s) && w.tries > 0; exit++ {
 			t.exit = exit
@@ -100,17 +106,4 @@ func (w *World) wrongs() (n int) {
 		}
 	}
 	return n
-}
-
-// hammered is what a hit of a hammer does.
-func (w *World) hammered(t, by *tee) {
-	c := &t.core
-	dir := vec{0, -1}
-	if way := c.pos.sub(by.before.pos); way.length() > 0 {
-		dir = way.unit()
-	}
-	push := c.noMove.clamp(c.vel.add(vec{dir.x, dir.y - 1.1}.unit().mul(10))).sub(c.vel)
-	push.y--
-	c.vel = c.noMove.clamp(c.vel.add(push.mul(t.tune[hammerStrength])))
-	c.unfreeze()
 }

@@ -55,8 +55,29 @@ type Map struct {
 	spawns        map[vec]bool
 	starts        []vec // the spawns, without those beside them
 	hearts        []vec // what lies about and freezes
-	arms          []vec // weapons that lie about
+	arms          []lying
+	teleArms      bool  // has teleporters of what is shot
 	shooters      []vec // what shoots or pulls by itself
+}
+
+// lying is what lies about and gives a weapon, or takes some.
+type lying struct {
+	at    vec
+	takes bool
+	what  []weapon
+}
+
+// lies has what lies about, by its tile.
+var lies = map[uint8]lying{
+	197: {takes: true, what: []weapon{shotgun, grenade, ninja, laser}},
+	199: {what: []weapon{shotgun}},
+	200: {what: []weapon{grenade}},
+	201: {what: []weapon{ninja}},
+	202: {what: []weapon{laser}},
+	226: {takes: true, what: []weapon{shotgun}},
+	227: {takes: true, what: []weapon{grenade}},
+	228: {takes: true, what: []weapon{ninja}},
+	229: {takes: true, what: []weapon{laser}},
 }
 
 // out is the kind and the number of places that teleporters lead to.
@@ -115,10 +136,14 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 		}
 	case layer <= LayerFront && tile.Index == tileHeart:
 		m.hearts = append(m.hearts, center)
-	case layer <= LayerFront && tile.Index >= tileArms && tile.Index <= tileArmsLast:
-		m.arms = append(m.arms, center)
+	case layer <= LayerFront && lies[tile.Index].what != nil:
+		thing := lies[tile.Index]
+		thing.at = center
+		m.arms = append(m.arms, thing)
 	case (layer <= LayerFront || layer == LayerSwitch) && tile.Index > tileArmsLast:
 		m.shooters = append(m.shooters, center)
+	case layer == LayerTele && tile.Index == tileTeleInWeapon:
+		m.teleArms = true
 	case layer == LayerTele && (tile.Index == tileTeleOut || tile.Index == tileTeleCheckOut) && tile.Number > 0:
 		o := out{tile.Index, tile.Number}
 		m.outs[o] = append(m.outs[o], center)
@@ -254,7 +279,6 @@ const (
 	tileLive               = 144
 	tileUnlive             = 145
 	tileSpawn              = 192
-	tileArms               = 199
 	tileArmsLast           = 202
 	tileTuneZone           = 68
 	tileHeart              = 198

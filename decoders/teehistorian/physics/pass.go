@@ -5,7 +5,7 @@ func (w *World) pass(t *tee) bool {
 	c := &t.core
 	m := w.tiles
 	w.settleJumps(c)
-	at := c.pos
+	at := t.before.pos // where a ninja was, not where it dashes to
 	here := m.at(at)
 	if w.kills(at) || m.outside(at) {
 		if !c.super {
@@ -154,6 +154,10 @@ func (c *core) unfreeze() {
 	if c.frozen > 0 {
 		c.frozen = 0
 		c.frozenAt = 0
+		c.arms.thawed = true
+		if !c.arms.has(c.arms.active) {
+			c.arms.active = gun
+		}
 	}
 }
 

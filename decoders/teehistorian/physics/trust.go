@@ -109,7 +109,7 @@ func (w *World) possible(t *tee) Cause {
 		}
 	}
 	for _, other := range w.present {
-		if other.armed && (other == t || w.together(t, other)) && near(other.before.pos, weaponReach) {
+		if other.armed && (other == t || w.together(t, other)) && (w.tiles.teleArms || near(other.before.pos, weaponReach)) {
 			return CauseWeapon
 		}
 		if other == t || !w.together(t, other) {

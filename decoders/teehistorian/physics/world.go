@@ -27,7 +27,11 @@ type World struct {
 	evenHooks   bool           // characters act in another order than by their age
 	specPause   pause          // what watching means
 	ambiguous   bool           // the recording does not tell exactly when inputs came into effect
+	deepFly     bool           // who is deep frozen hammers
 
+	shots, before shots // what flies, and what flew before the tick
+
+	last     *tee // who acts last in the tick, as the server forgot the others; nil if it did not
 	upheaval bool // somebody left or changed the team in this tick
 	tries    int  // how often ticks may be played again
 	alone    bool // nobody meets anybody
@@ -63,6 +67,10 @@ type tee struct {
 	before core               // before the tick
 	input  teehistorian.Input // with which it acts in the tick
 	kept   teehistorian.Input // with which it acted in the tick before
+	latest teehistorian.Input // with which it shoots
+	shoots bool               // an input arrived before the tick
+	holds  bool               // but it does not shoot
+	aimed  teehistorian.Input // latest before that
 	tune   *tuning
 	team   int32 // in the tick
 	trust  trust
@@ -110,6 +118,7 @@ func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 	}
 	w.keepHook = h.Config["sv_teleport_hold_hook"] == "1"
 	w.soloServer = h.Config["sv_solo_server"] == "1" || h.Config["sv_team"] == "3"
+	w.deepFly = h.Config["sv_deepfly"] != "0"
 	w.endless = h.Config["sv_endless_drag"] == "1"
 	w.evenHooks = h.Config["sv_no_weak_hook"] == "1"
 	w.specPause = pausePlace
@@ -273,11 +282,15 @@ func (w *World) play() {
 			in = &s.first
 		}
 		t.kept = t.input
+		t.shoots, t.holds = false, false
 		if s.hasInput && s.pause == pauseNot && in.PlayerFlags&flagChatting == 0 {
-			t.input = *in
+			t.input, t.shoots = *in, true
 		}
+		t.aimed = t.latest
 		w.fork(t)
 	}
+	w.before.set(&w.shots)
+	w.last = nil
 	w.run()
 	for _, t := range w.present {
 		if t.forked {
@@ -289,7 +302,7 @@ func (w *World) play() {
 // run plays the tick from the states before it.
 func (w *World) run() {
 	for _, t := range w.present {
-		t.core = t.before
+		t.core, t.latest = t.before, t.aimed
 		t.met, t.dead, t.exits = t.met[:0], false, nil
 		t.starts, t.finishes = false, false
 	}
@@ -297,17 +310,28 @@ func (w *World) run() {
 		for _, id := range t.hits {
 			if by := w.tee(id); by != nil {
 				w.hammered(t, by)
+				by.core.arms.reload = cut(by.tune[hammerHitDelay] * ticksPerSecond / 1000)
 			}
 		}
 	}
+	w.shots.set(&w.before)
+	for _, t := range w.present {
+		if t.shoots && !t.left {
+			w.direct(t)
+		}
+	}
+	w.fly()
 	w.pickUp()
 	for _, t := range w.order {
 		if !t.left {
 			w.act(t)
+			if t == w.last {
+				break
+			}
 		}
 	}
 	for _, t := range w.order {
-		if !t.left {
+		if !t.left && !t.dead {
 			w.move(t)
 			t.core.round()
 		}
@@ -330,6 +354,7 @@ func (w *World) act(t *tee) {
 	}
 	w.zone(t)
 	w.steer(t, &in)
+	w.wield(t)
 	if c.deep && !c.super {
 		w.freeze(c, w.freezeTicks)
 	}
@@ -351,9 +376,12 @@ func (w *World) zone(t *tee) {
 	}
 }
 
+// gone reports whether a character is not in the game any more.
+func (t *tee) gone() bool { return t.away || t.left || t.dead }
+
 // together reports whether two characters can meet.
 func (w *World) together(a, b *tee) bool {
-	if w.alone || a.away || b.away || a.left || b.left {
+	if w.alone || a.gone() || b.gone() {
 		return false
 	}
 	if a.core.super || b.core.super {
@@ -378,6 +406,7 @@ func (w *World) enter(s *slot, id int32) {
 	if s.hasInput {
 		t.input = s.input
 		t.input.TargetX, t.input.TargetY = 0, -1
+		t.latest = s.input
 	}
 	at, _ := slices.BinarySearchFunc(w.present, id, func(t *tee, id int32) int { return int(t.id - id) })
 	w.present = slices.Insert(w.present, at, t)
@@ -403,10 +432,16 @@ func (w *World) pickUp() {
 			}
 		}
 	}
-	for _, at := range w.tiles.arms {
+	for i := range w.tiles.arms {
+		lying := &w.tiles.arms[i]
 		for _, t := range w.order {
-			if !t.armed && t.core.pos.sub(at).length() < near {
+			switch a := &t.core.arms; {
+			case t.core.pos.sub(lying.at).length() >= near:
+			case lying.takes:
+				a.shield(lying.what...)
+			case !a.has(lying.what[0]):
 				t.armed = true
+				a.take(lying.what[0], w.tick)
 			}
 		}
 	}
