@@ -137,12 +137,16 @@ func (r *room) furnish(name string) {
 		}
 		tiles := map[string][]byte{
 			"crowd": {21, 22, 22, 88, 104, 104, 91, 107},
-			"arms":  {9, 9, 11, 19, 19, 20, 90, 106},
-			"ninja": {9, 11, 60, 61, 197, 199},
+			"arms":  {106, 9, 11, 19, 20, 90, 106, 19},
+			"ninja": {197, 9, 11, 60, 61, 199, 228, 200},
 		}[name]
-		for range 12 {
+		for i := range 12 {
 			if p := (6+r.random.IntN(4))*roomWidth + 1 + r.random.IntN(width-1); r.layers[game][p*4] == 0 {
-				r.set(game, p, r.one(tiles...))
+				tile := r.one(tiles...)
+				if name != "crowd" {
+					tile = tiles[i%len(tiles)] // each of them
+				}
+				r.set(game, p, tile)
 			}
 		}
 		for i, x := range []int{3, 6, 9} { // where they spawn

@@ -1,7 +1,11 @@
 package verify
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/replayd/replayd/decoders/datafile"
 	"github.com/replayd/replayd/decoders/teehistorian/physics"
@@ -26,6 +30,8 @@ type Report struct {
 	MapSHA256     string   `json:"map_sha256"`
 	ServerVersion string   `json:"server_version"`
 	Players       []Player `json:"players"`
+	// Coverage has what was at work on characters, and how much of that is proven.
+	Coverage []Coverage `json:"coverage"`
 	// End says how reading ended: finished, truncated, or an error's text.
 	End string `json:"end"`
 	Part
@@ -46,6 +52,46 @@ type Run struct {
 	Seconds float64 `json:"seconds"`
 	// RecordedSeconds is the time that the server saved for the finish, nil if the recording does not have it.
 	RecordedSeconds *float64 `json:"recorded_seconds"`
+}
+
+// Coverage is about the ticks in which a tile or a weapon was at work on a character.
+type Coverage struct {
+	// What is a weapon's name, or that of a tile.
+	What   string `json:"what"`
+	Ticks  int64  `json:"ticks"`
+	Proven int64  `json:"proven_ticks"`
+}
+
+// cover counts what was at work.
+func (v *verifier) cover(r *physics.Result) {
+	for _, e := range r.Effects {
+		c := v.covered[e]
+		if c == nil {
+			c = &Coverage{What: e.Weapon}
+			if e.Weapon == "" {
+				c.What = nameOf(e.Layer, e.Tile)
+			}
+			v.covered[e] = c
+		}
+		c.Ticks++
+		if r.Mark == physics.Proven {
+			c.Proven++
+		}
+	}
+}
+
+// coverage returns what was at work, the most frequent first.
+func (v *verifier) coverage() []Coverage {
+	byName := map[string]Coverage{} // some tiles are in several layers
+	for _, c := range v.covered {
+		sum := byName[c.What]
+		byName[c.What] = Coverage{What: c.What, Ticks: sum.Ticks + c.Ticks, Proven: sum.Proven + c.Proven}
+	}
+	all := slices.AppendSeq(make([]Coverage, 0, len(byName)), maps.Values(byName))
+	slices.SortFunc(all, func(a, b Coverage) int {
+		return cmp.Or(cmp.Compare(b.Ticks, a.Ticks), strings.Compare(a.What, b.What))
+	})
+	return all
 }
 
 // Part is what some of the ticks of a recording prove.
@@ -153,6 +199,16 @@ func (p *Part) conclude() {
 	default:
 		p.Verdict = VerdictProven
 	}
+}
+
+// nameOf names a tile of a layer.
+func nameOf(layer physics.Layer, index uint8) string {
+	for kind, its := range layerOf {
+		if its == layer {
+			return cmp.Or(datafile.TileName(kind, index), strconv.Itoa(int(index)))
+		}
+	}
+	return ""
 }
 
 // tileName names a tile of any of the layers.

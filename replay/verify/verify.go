@@ -69,11 +69,12 @@ type verifier struct {
 	players   []*Player
 	rest      Part // of players that are too many
 	stays     map[int32]*stay
+	covered   map[physics.Effect]*Coverage
 }
 
 // Verify plays the recording on its map. A recording that is cut or damaged gives a report of what is before that, whose End says so.
 func (r *Recording) Verify(ctx context.Context, m *physics.Map) (*Report, error) {
-	v := &verifier{recording: r, stays: map[int32]*stay{}}
+	v := &verifier{recording: r, stays: map[int32]*stay{}, covered: map[physics.Effect]*Coverage{}}
 	v.report = Report{MapName: r.header.MapName, MapSHA256: r.header.MapSHA256, ServerVersion: r.header.ServerVersion, End: finished}
 	w := physics.New(r.header, m, v.result)
 	events := 0
@@ -142,6 +143,7 @@ func (v *verifier) result(r *physics.Result) {
 		}
 	}
 	part.add(r)
+	v.cover(r)
 	v.follow(s, r)
 }
 
@@ -183,6 +185,7 @@ func (v *verifier) finished(s *stay, r *physics.Result, seconds *float64) {
 // done returns the report.
 func (v *verifier) done() *Report {
 	r := &v.report
+	r.Coverage = v.coverage()
 	r.sum(&v.rest)
 	r.Players = make([]Player, 0, len(v.players))
 	for i, p := range v.players {

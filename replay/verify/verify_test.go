@@ -2,8 +2,10 @@ package verify_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,15 +17,24 @@ import (
 	"github.com/replayd/replayd/replay/verify"
 )
 
-const race = "../../cmd/internal/demo/race/"
+const (
+	race  = "../../cmd/internal/demo/race/"
+	rooms = "../../decoders/teehistorian/physics/testdata/rooms/"
+)
 
 func report(t *testing.T, recording []byte) *verify.Report {
+	t.Helper()
+	return reportOn(t, recording, race)
+}
+
+// reportOn verifies a recording whose map is in a directory.
+func reportOn(t *testing.T, recording []byte, maps string) *verify.Report {
 	t.Helper()
 	r, err := verify.Open(bytes.NewReader(recording))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := verify.FindMap(t.Context(), race, r.Header())
+	path, err := verify.FindMap(t.Context(), maps, r.Header())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,6 +131,34 @@ func deviates(p *verify.Part) (tick int32) {
 		}
 	}
 	return tick
+}
+
+// TestCoverage expects the tiles and weapons of a room among what was at work, the most frequent first.
+func TestCoverage(t *testing.T) {
+	packed, err := gzip.NewReader(bytes.NewReader(read(t, rooms+"arms.teehistorian.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording, err := io.ReadAll(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := reportOn(t, recording, rooms).Coverage
+	found := map[string]bool{}
+	for i, c := range got {
+		found[c.What] = true
+		if c.Ticks == 0 || c.Proven != c.Ticks || i > 0 && got[i-1].Ticks < c.Ticks {
+			t.Errorf("%+v after %+v", c, got[max(i-1, 0)])
+		}
+	}
+	for _, what := range []string{"freeze", "unfreeze", "jetpack_on", "hammer", "gun", "shotgun", "grenade", "laser", "jetpack"} {
+		if !found[what] {
+			t.Errorf("%q is not in %+v", what, got)
+		}
+	}
+	if len(found) != len(got) {
+		t.Errorf("some are twice in %+v", got)
+	}
 }
 
 // TestVerifyCut verifies what is there of a recording that is cut.

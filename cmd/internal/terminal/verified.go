@@ -16,7 +16,7 @@ type Verified struct {
 	Dim   func(string) string
 }
 
-// Print prints a report: a line about all, a row for each player, and one for each run.
+// Print prints a report: a line about all, a row for each player and for each run, and one for each tile and weapon that was at work.
 func (v *Verified) Print(r *verify.Report) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s of %d ticks proven on %s (DDNet %s, %s)\n",
@@ -35,6 +35,14 @@ func (v *Verified) Print(r *verify.Report) error {
 	}
 	b.WriteByte('\n')
 	g.print(&b, v.Width, v.Dim)
+	if len(r.Coverage) > 0 {
+		covered := grid{heads: []heading{{title: "at work"}, {title: "ticks", right: true}, {title: "proven", right: true}}}
+		for _, c := range r.Coverage {
+			covered.add(clean(c.What), strconv.FormatInt(c.Ticks, 10), share(&verify.Part{Proven: c.Proven, Unknown: c.Ticks - c.Proven}))
+		}
+		b.WriteByte('\n')
+		covered.print(&b, v.Width, v.Dim)
+	}
 	_, err := io.WriteString(v.Out, b.String())
 	return err
 }

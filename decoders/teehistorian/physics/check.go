@@ -69,6 +69,15 @@ type Result struct {
 	Start, Finish bool
 	// New: the character is another one from here on, as it died.
 	New bool
+	// Effects are the tiles and weapons that were at work. They are valid until the function that got the result returns.
+	Effects []Effect
+}
+
+// Effect is a tile through which a character came, or a weapon that it used or that hit it.
+type Effect struct {
+	Weapon string // empty for a tile
+	Layer  Layer
+	Tile   uint8
 }
 
 func (w *World) report(t *tee, mark Mark, dx, dy int32) {
@@ -76,7 +85,7 @@ func (w *World) report(t *tee, mark Mark, dx, dy int32) {
 	w.result = Result{
 		Tick: w.tick, Ticks: 1, ClientID: t.id, Mark: mark, Cause: t.trust.cause, Tile: t.trust.tile,
 		DX: dx, DY: dy, X: s.at[0], Y: s.at[1],
-		Start: t.starts, Finish: t.finishes,
+		Start: t.starts, Finish: t.finishes, Effects: t.effects,
 	}
 	w.check(&w.result)
 }

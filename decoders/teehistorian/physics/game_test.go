@@ -90,7 +90,11 @@ func open(t testing.TB, recording, tiles string) *game {
 
 // play returns the results of a game.
 func (g *game) play() (results []physics.Result) {
-	world := physics.New(g.header, g.tiles, func(r *physics.Result) { results = append(results, *r) })
+	world := physics.New(g.header, g.tiles, func(r *physics.Result) {
+		kept := *r
+		kept.Effects = nil
+		results = append(results, kept)
+	})
 	for _, ev := range g.events {
 		world.Apply(ev)
 	}

@@ -117,6 +117,11 @@ func (w *World) touch(t *tee, place int, odd bool) {
 			*s.what = !s.value
 		}
 	}
+	for layer := range layers {
+		if tile := m.tile(layer, place); acts(layer, tile) {
+			t.note(Effect{Layer: layer, Tile: tile.Index})
+		}
+	}
 	t.armed = t.armed || c.jetpack || is(tileTeleGun) || is(tileTeleGrenade) || is(tileTeleLaser)
 	if is(tileWallJump) && c.vel.y > 0 && c.wall != 0 && c.wallReady {
 		c.wallReady = false

@@ -91,11 +91,9 @@ func (w *World) flyGrenade(g *grenadeShot) bool {
 	}
 	from, to := g.place(w.tick-1), g.place(w.tick)
 	at, _, wall := w.wall(from, to)
-	var target *tee
-	if !owner.core.noHit {
-		if t, p := w.onWay(from, at, 6, owner, owner); t != nil {
-			target, at = t, p
-		}
+	target, met := w.onWay(from, at, 6, owner, owner)
+	if target != nil {
+		at = met
 	}
 	g.life--
 	switch {
@@ -128,6 +126,7 @@ func (w *World) explode(at vec, owner *tee) {
 		if t != owner {
 			w.met(t, owner)
 		}
+		t.note(Effect{Weapon: names[grenade]})
 		w.push(t, dir.mul(damage).mul(2))
 	}
 }
@@ -170,7 +169,7 @@ func (w *World) bounce(b *beam, tick int32) bool {
 // strike has a beam hit the first character on its way.
 func (w *World) strike(b *beam, from, to vec) bool {
 	owner := w.tee(b.owner)
-	if owner == nil || owner.left || owner.core.noHit {
+	if owner == nil || owner.left {
 		return false
 	}
 	not := owner
@@ -184,6 +183,7 @@ func (w *World) strike(b *beam, from, to vec) bool {
 	if t != owner {
 		w.met(t, owner)
 	}
+	t.note(Effect{Weapon: names[b.weapon]})
 	if b.weapon == laser {
 		t.core.unfreeze()
 	} else if from != t.core.pos {
@@ -226,11 +226,11 @@ func (w *World) wall(from, to vec) (at, before vec, found bool) {
 	return to, to, false
 }
 
-// onWay returns the first character on a way, except one, that another one can meet, and where it is met.
+// onWay returns the first character on a way, except one, that another one can hit, and where. Who hits nobody else may hit itself.
 func (w *World) onWay(from, to vec, wider float32, except, by *tee) (first *tee, at vec) {
 	least := from.sub(to).length() * 100
 	for _, t := range w.present {
-		if t == except || t.gone() || t != by && !w.together(t, by) {
+		if t == except || t.gone() || t != by && (by.core.noHit || !w.together(t, by)) {
 			continue
 		}
 		near, ok := t.before.pos.nearest(from, to)

@@ -18,8 +18,7 @@ func TestTiles(t *testing.T) {
 		{"ninja", "ninjas, and shields, which take weapons"},
 	} {
 		t.Run(test.room, func(t *testing.T) {
-			const dir = "testdata/rooms/"
-			g := open(t, dir+test.room+".teehistorian.gz", dir+test.room+".map")
+			g := room(t, test.room)
 			if g.header.MapName != test.room {
 				t.Fatalf("it is a game on %s", g.header.MapName)
 			}
@@ -29,4 +28,9 @@ func TestTiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+func room(t testing.TB, name string) *game {
+	const dir = "testdata/rooms/"
+	return open(t, dir+name+".teehistorian.gz", dir+name+".map")
 }

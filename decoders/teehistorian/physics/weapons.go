@@ -1,6 +1,10 @@
 package physics
 
-import "github.com/replayd/replayd/decoders/teehistorian"
+import (
+	"slices"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
+)
 
 // weapon is the number of a weapon.
 type weapon int8
@@ -117,6 +121,16 @@ func (a *arms) change() {
 	}
 }
 
+// names are the weapons' names in effects.
+var names = [...]string{hammer: "hammer", gun: "gun", shotgun: "shotgun", grenade: "grenade", laser: "laser", ninja: "ninja"}
+
+// note notes what is at work.
+func (t *tee) note(what Effect) {
+	if !slices.Contains(t.effects, what) {
+		t.effects = append(t.effects, what)
+	}
+}
+
 // direct does what an input does as soon as it arrives, which is before the tick in which it comes into effect.
 func (w *World) direct(t *tee) {
 	was := t.latest
@@ -139,6 +153,7 @@ func (w *World) wield(t *tee) {
 		w.dash(t)
 	}
 	if t.core.jetpack && a.active == gun && t.latest.Fire&1 != 0 && t.core.frozen == 0 {
+		t.note(Effect{Weapon: "jetpack"})
 		w.push(t, aimOf(&t.latest).mul(-1).mul(t.tune[jetpackStrength]/100/6.11))
 	}
 	if a.reload > 0 {
@@ -169,6 +184,7 @@ func (w *World) fire(t *tee, pressed bool, since int32) {
 	if !pressed && !(auto && t.latest.Fire&1 != 0) || c.frozen > 0 || !a.has(a.active) || a.active == hammer && c.deep && !w.deepFly {
 		return
 	}
+	t.note(Effect{Weapon: names[a.active]})
 	aim := aimOf(&t.latest)
 	at := t.before.pos
 	switch a.active {
@@ -213,6 +229,7 @@ func (w *World) hammer(t *tee, at vec) {
 // hammered is what a hit of a hammer does.
 func (w *World) hammered(t, by *tee) {
 	c := &t.core
+	t.note(Effect{Weapon: names[hammer]})
 	dir := vec{0, -1}
 	if way := t.before.pos.sub(by.before.pos); way.length() > 0 {
 		dir = way.unit()
@@ -233,6 +250,9 @@ func (w *World) dash(t *tee) {
 		return
 	}
 	a.dash.left--
+	if a.dash.left >= 0 {
+		t.note(Effect{Weapon: names[ninja]})
+	}
 	switch {
 	case a.dash.left == 0:
 		c.vel = a.dash.dir.mul(a.dash.speed)
@@ -262,6 +282,7 @@ func (w *World) slash(t *tee) {
 		}
 		t.core.arms.dash.hit |= bit
 		w.met(t, other)
+		other.note(Effect{Weapon: names[ninja]})
 		w.push(other, vec{0, -10})
 	}
 }

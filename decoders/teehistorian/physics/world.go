@@ -62,24 +62,25 @@ type slot struct {
 
 // tee is a character.
 type tee struct {
-	id     int32
-	core   core
-	before core               // before the tick
-	input  teehistorian.Input // with which it acts in the tick
-	kept   teehistorian.Input // with which it acted in the tick before
-	latest teehistorian.Input // with which it shoots
-	shoots bool               // an input arrived before the tick
-	holds  bool               // but it does not shoot
-	aimed  teehistorian.Input // latest before that
-	tune   *tuning
-	team   int32 // in the tick
-	trust  trust
-	hits   []int32 // who hits it with a hammer before the tick
-	exits  []vec   // to which a teleporter may lead
-	exit   int     // to which it does
-	met    []int32 // who has an effect on it
-	dead   bool    // touches what kills
-	armed  bool    // may have weapons that are not calculated
+	id      int32
+	core    core
+	before  core               // before the tick
+	input   teehistorian.Input // with which it acts in the tick
+	kept    teehistorian.Input // with which it acted in the tick before
+	latest  teehistorian.Input // with which it shoots
+	shoots  bool               // an input arrived before the tick
+	holds   bool               // but it does not shoot
+	aimed   teehistorian.Input // latest before that
+	tune    *tuning
+	team    int32 // in the tick
+	trust   trust
+	hits    []int32  // who hits it with a hammer before the tick
+	exits   []vec    // to which a teleporter may lead
+	exit    int      // to which it does
+	met     []int32  // who has an effect on it
+	effects []Effect // of tiles and weapons
+	dead    bool     // touches what kills
+	armed   bool     // may have weapons that are not calculated
 	// other is another state in which it may be, since an input of which the recording does not tell when it came into effect.
 	other            core
 	otherInput       teehistorian.Input
@@ -303,7 +304,7 @@ func (w *World) play() {
 func (w *World) run() {
 	for _, t := range w.present {
 		t.core, t.latest = t.before, t.aimed
-		t.met, t.dead, t.exits = t.met[:0], false, nil
+		t.met, t.effects, t.dead, t.exits = t.met[:0], t.effects[:0], false, nil
 		t.starts, t.finishes = false, false
 	}
 	for _, t := range w.present {
@@ -399,7 +400,7 @@ func (w *World) enter(s *slot, id int32) {
 		s.spare = &tee{}
 	}
 	t := s.spare
-	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0]}
+	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0], effects: t.effects[:0]}
 	t.core.endless = w.endless
 	t.before = t.core
 	s.tee = t
