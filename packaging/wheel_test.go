@@ -2,7 +2,10 @@ package packaging_test
 
 import (
 	"archive/zip"
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,10 +115,59 @@ func TestWheels(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.system, out, test.want)
 		}
 	}
+	for _, test := range []struct{ file, old, new, want string }{
+		{".dist-info/RECORD", "replayd/py.typed,", "replayd/other,", "RECORD lists other files"},
+		{".dist-info/RECORD", "replayd-1.2.3.dist-info/WHEEL,", "other,,\nreplayd-1.2.3.dist-info/WHEEL,", "RECORD lists other files"},
+		{"replayd/py.typed", "", "x", "RECORD has another sum or size of replayd/py.typed"},
+		{".dist-info/WHEEL", "Wheel-Version", "Wheel-version", "RECORD has another sum or size of replayd-1.2.3.dist-info/WHEEL"},
+	} {
+		alter(t, build("windows/amd64", programs["windows/amd64"]), test.file, test.old, test.new)
+		if out, ok := check("windows/amd64"); ok || !strings.Contains(out, test.want) {
+			t.Errorf("%s with %q: %s, want %s", test.file, test.new, out, test.want)
+		}
+	}
 	if err := os.Remove(build("darwin/amd64", programs["darwin/amd64"])); err != nil {
 		t.Fatal(err)
 	}
 	if out, ok := check("darwin/amd64"); ok || !strings.Contains(out, "darwin/amd64: 0 wheels") {
 		t.Errorf("a wheel that is absent: %s", out)
+	}
+}
+
+// alter replaces the first occurrence of a text in a file of a wheel.
+func alter(t *testing.T, wheel, file, before, after string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Clean(wheel))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, f := range old.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(f.Name, file) {
+			text = []byte(strings.Replace(string(text), before, after, 1))
+		}
+		w, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, ExternalAttrs: f.ExternalAttrs, CreatorVersion: f.CreatorVersion})
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(wheel, b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 }
