@@ -91,6 +91,11 @@ func (s *Server) addHeader(ctx context.Context, e *index.Entry, r *replaydv1.Rep
 	proto.Reset(r)
 	proto.Merge(r, described)
 	describe.AddKnown(s.index, e, r)
+	c, err := describe.CodecOf(e.Format)
+	if err != nil {
+		return err
+	}
+	c.AddPlayers(r, e.Survey)
 	return nil
 }
 
@@ -100,7 +105,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 	if err != nil {
 		return err
 	}
-	if c.Players == nil {
+	if c.CarryRoster == nil {
 		err := s.addHeader(ctx, e, r)
 		r.Header = nil
 		return err
@@ -112,7 +117,8 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 	if before := s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous); before != nil {
 		roster, _ = c.CarryRoster(roster, before)
 	}
-	r.Players, r.PlayersTick = c.Players(roster), &e.Survey.LastTick
+	c.Players(r, roster)
+	r.PlayersTick = &e.Survey.LastTick
 	r.Lineup = codec.Lineup(r.GetPlayers())
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/streamtest"
@@ -318,5 +319,73 @@ func TestLineups(t *testing.T) {
 			}
 		}
 		d.stop()
+	}
+}
+
+// TestPlayersOfDemos: players whom no header names are found in lists, descriptions and searches, by name, in a demo that has ended, in a
+// compressed one, in one that was sent, and in one that grows. Of one in which there are none yet nobody is known.
+func TestPlayersOfDemos(t *testing.T) {
+	dir := t.TempDir()
+	ended, grows := demtest.Players("csgo"), demtest.Players("citadel")
+	write(t, filepath.Join(dir, "ended.dem"), ended)
+	write(t, filepath.Join(dir, "packed.dem.gz"), zipped(t, ended))
+	nobody := read(t, samples("dem", "dota.dem"))
+	write(t, filepath.Join(dir, "nobody.dem"), nobody[:len(nobody)/2])
+	d := start(t, dir)
+	w := create(t, dir, "live.dem")
+	w.write(grows[:len(grows)/2])
+	view := func(replay string, view replaydv1.ReplayView) *replaydv1.Replay {
+		t.Helper()
+		r, err := d.client.GetReplay(timeout(t), &replaydv1.GetReplayRequest{Replay: replay, View: view})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.GetReplay()
+	}
+	d.searched(t)
+	if r := view(name("nobody.dem"), replaydv1.ReplayView_REPLAY_VIEW_PLAYERS); len(r.GetPlayers()) > 0 || r.PlayersTick != nil || r.GetLineup() != "" {
+		t.Errorf("before anybody plays: %v", r)
+	}
+	w.write(grows[len(grows)/2:])
+	sent, err := createReplay(timeout(t), d.client, nil, ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); len(d.names(t, &replaydv1.ReplayFilter{PlayerName: "ANOTHER"}, 10)) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the players of the live demo are not found")
+		}
+	}
+	for _, test := range []struct {
+		filter *replaydv1.ReplayFilter
+		want   string
+	}{
+		{&replaydv1.ReplayFilter{PlayerName: "larr?"}, "[ended.dem packed.dem.gz]"}, {&replaydv1.ReplayFilter{Text: "LARRY"}, "[ended.dem packed.dem.gz]"},
+		{&replaydv1.ReplayFilter{PlayerName: "some*"}, "[ended.dem live.dem packed.dem.gz]"}, {&replaydv1.ReplayFilter{PlayerName: "watcher"}, "[]"},
+	} {
+		if found := fmt.Sprint(d.names(t, test.filter, 10)); found != test.want {
+			t.Errorf("%v: %s, want %s", test.filter, found, test.want)
+		}
+	}
+	for replay, want := range map[string]string{
+		name("ended.dem"): "somebody vs Larry", name("packed.dem.gz"): "somebody vs Larry", sent.GetName(): "somebody vs Larry",
+		name("live.dem"): "somebody vs another",
+	} {
+		for _, how := range []replaydv1.ReplayView{
+			replaydv1.ReplayView_REPLAY_VIEW_BASIC, replaydv1.ReplayView_REPLAY_VIEW_FULL, replaydv1.ReplayView_REPLAY_VIEW_PLAYERS,
+			replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS,
+		} {
+			basic := how == replaydv1.ReplayView_REPLAY_VIEW_BASIC
+			if replay == sent.GetName() && how != replaydv1.ReplayView_REPLAY_VIEW_PARTICIPANTS {
+				continue // nothing decodes it in the background
+			}
+			r := view(replay, how)
+			if r.GetLineup() != want || (len(r.GetPlayers()) != 2 || r.PlayersTick == nil) != basic {
+				t.Errorf("%s, %v: %v", replay, how, r)
+			}
+			if (r.GetHeader() != nil) != (how == replaydv1.ReplayView_REPLAY_VIEW_FULL) {
+				t.Errorf("%s, %v: header %v", replay, how, r.GetHeader())
+			}
+		}
 	}
 }

@@ -55,10 +55,11 @@ type Codec struct {
 	// of pause ends the survey, and is returned with the survey so far. Nil if Describe already returns all of a survey's facts.
 	Survey func(in source.Input, from *Survey, roster func(r *replaydv1.Replay) []byte, pause func() error) (*Survey, error)
 	// CarryRoster completes a Survey's Roster from that of the previous replay, which may be nil. complete reports whether
-	// even earlier rosters could add nothing. Nil if the format has no rosters.
+	// even earlier rosters could add nothing. Nil if a roster of the format is complete by itself, or if it has none.
 	CarryRoster func(roster, earlier []byte) (carried []byte, complete bool)
-	// Players returns the players in a roster. Nil if Describe returns the players.
-	Players func(roster []byte) []*replaydv1.Player
+	// Players sets the players of r to those in a roster, and their tick if the roster has one. Nil if Describe finds all players that a
+	// file has.
+	Players func(r *replaydv1.Replay, roster []byte)
 	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
 	// may be nil. Nil if the format has none.
 	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)
@@ -72,6 +73,16 @@ type Codec struct {
 
 // Succeeded reports whether replays of the format may have successors.
 func (c *Codec) Succeeded() bool { return c.Lineage != nil || c.Noted }
+
+// AddPlayers adds the players that a survey found to a description whose header names none, where surveys find those of the whole replay.
+// s may be nil.
+func (c *Codec) AddPlayers(r *replaydv1.Replay, s *Survey) {
+	if c.Players == nil || c.CarryRoster != nil || s == nil || len(r.GetPlayers()) > 0 {
+		return
+	}
+	c.Players(r, s.Roster)
+	r.Lineup = Lineup(r.GetPlayers())
+}
 
 // Lineage is a replay's place among those of its game server.
 type Lineage struct {
@@ -98,7 +109,7 @@ type Survey struct {
 	Broken bool
 	// Names are the players' names, each once; at most MaxNames.
 	Names []string
-	// Roster holds the players at Offset, in the format's own encoding: see Options.Roster.
+	// Roster holds the players at Offset, or where else the format looks for them, in the format's own encoding: see Options.Roster.
 	Roster []byte
 	// Participants holds everybody who took part up to Offset, in the format's own encoding. It has secrets.
 	Participants []byte

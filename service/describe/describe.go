@@ -55,8 +55,8 @@ func Replay(ctx context.Context, file *source.File) (*replaydv1.Replay, error) {
 	return r, c.Describe(ctx, in, r)
 }
 
-// Participants is like Replay, but adds everybody who took part in place of the header's facts. It decodes the whole replay if
-// its format needs that.
+// Participants is like Replay, but adds everybody who took part in place of the header's facts. It decodes as much of the replay as its
+// format needs for that.
 func Participants(ctx context.Context, file *source.File, secrets codec.Secrets) (*replaydv1.Replay, error) {
 	r, err := Replay(ctx, file)
 	if err != nil {
@@ -64,7 +64,7 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 	}
 	r.Header = nil
 	c, err := CodecOf(file.Info().Format)
-	if err != nil || c.Participants == nil {
+	if err != nil || c.Participants == nil && (c.Players == nil || len(r.GetPlayers()) > 0) {
 		return r, err
 	}
 	in, err := Input(ctx, file, c)
@@ -75,8 +75,11 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 	if err != nil {
 		return r, err
 	}
-	c.Participants(r, survey.Participants, nil, &secrets)
-	r.PlayersTick = &survey.LastTick
+	if c.Participants != nil {
+		c.Participants(r, survey.Participants, nil, &secrets)
+		r.PlayersTick = &survey.LastTick
+	}
+	c.AddPlayers(r, survey)
 	if survey.Ended {
 		r.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
 	}
@@ -133,6 +136,9 @@ func AddKnown(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
 	}
 	if survey := e.Survey; survey != nil && survey.Offset > 0 && r.LastTick == nil {
 		r.LastTick = &survey.LastTick
+	}
+	if r.GetLineup() == "" {
+		r.Lineup = e.Lineup
 	}
 	if r.GetLineup() == "" && e.Survey != nil {
 		r.Lineup = codec.LineupOfNames(e.Survey.Names)

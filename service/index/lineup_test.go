@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/service/index"
 )
 
@@ -44,6 +45,25 @@ func TestLineup(t *testing.T) {
 		}
 		if got := lineup(x); got != want {
 			t.Errorf("%s: %q, want %q", run, got, want)
+		}
+		closed(t, x)
+	}
+}
+
+// TestLineupDecoded: who played in a demo that does not name its players is known after decoding, can be searched for, and stays known.
+func TestLineupDecoded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tr, path := tree{t, filepath.Join(dir, "games")}, filepath.Join(dir, "index")
+	tr.write("a.dem", demtest.Players("csgo"))
+	for _, budget := range []float64{1, 0} { // without one, the stored index has them
+		x := open(t, map[string]string{"r": tr.dir}, func(c *index.Config) { c.Path, c.Budget = path, budget })
+		surveyed(t, x, 1)
+		for player, n := range map[string]int{"": 1, "LARRY": 1, "watcher": 0} {
+			page, err := x.List(t.Context(), index.Query{Scope: index.Everything(), Filter: index.Filter{Player: player}}, "", 10)
+			if err != nil || len(page.Replays) != n || n > 0 && page.Replays[0].Lineup != "somebody vs Larry" {
+				t.Errorf("budget %v, player %q: %+v, %v", budget, player, page, err)
+			}
 		}
 		closed(t, x)
 	}

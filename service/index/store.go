@@ -19,8 +19,9 @@ import (
 // storeEvery is how often new entries are stored.
 const storeEvery = 5 * time.Second
 
-// storedVersion is the first byte of a stored entry. It changes with the encoding. Entries of other versions are ignored.
-const storedVersion = 5
+// storedVersion is the first byte of a stored entry. It changes with the encoding, and with what surveys find. Entries of other versions are
+// ignored.
+const storedVersion = 6
 
 // fixedBit marks an entry as Fixed, in the byte with the compression.
 const fixedBit = 0x80

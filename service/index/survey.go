@@ -39,9 +39,10 @@ func (x *Index) work(waiting *queue, ready func()) {
 		}
 		if name, ok := surveys.pop(); ok && x.Budget > 0 {
 			if e := x.get(name); e != nil && x.wanted(e) {
-				pause, before := x.throttle(e), e.surveyed()
-				if e = x.survey(x.ctx, e, pause); x.wanted(e) && e.surveyed() > before && !waiting.empty() {
-					surveys.push(e) // it was interrupted; a file that ends inside a record has to wait for the rest of it
+				pause := x.throttle(e)
+				var interrupted bool
+				if e, interrupted = x.survey(x.ctx, e, pause); interrupted {
+					surveys.push(e)
 				}
 				_ = pause() // many short files cost as much as a long one
 			}
@@ -147,19 +148,20 @@ func (x *Index) throttle(e *Entry) func() error {
 	}
 }
 
-// survey decodes a file from where its last survey ended, and returns the new entry.
-func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry {
+// survey decodes a file from where its last survey ended, and returns the new entry. It reports whether pause interrupted it for more
+// urgent work.
+func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) (now *Entry, interrupted bool) {
 	codec := x.Codec(e.Format)
 	if codec == nil || codec.Survey == nil {
-		return e
+		return e, false
 	}
 	file, err := x.Files.OpenContext(ctx, e.Name)
 	if err != nil {
-		return e
+		return e, false
 	}
 	defer func() { _ = file.Close() }()
 	if info := file.Info(); info.ID != e.ID {
-		return e
+		return e, false
 	}
 	roster := func(r *replaydv1.Replay) []byte {
 		return x.Family(e.Name, Everything()).roster(codec.Lineage(r).Previous) // all who see a replay see its lineage
@@ -168,8 +170,9 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 	if s == nil && e.Survey != nil && x.ctx.Err() == nil { // the stored state of the last survey is unusable, so start over
 		s, err = codec.Survey(file.Input(), nil, roster, pause)
 	}
-	if s == nil || err != nil && !errors.Is(err, errLater) {
-		return e
+	interrupted = errors.Is(err, errLater)
+	if s == nil || err != nil && !interrupted {
+		return e, interrupted
 	}
 	if !e.Growable() {
 		s.State = nil
@@ -178,19 +181,24 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 		_, _, _ = x.look(e.Name)
 	}
 	header := e.Facts
-	if s.Ended && codec.Players == nil && len(header.Players) == 0 { // a demo names its players at its end
+	if s.Ended && codec.CarryRoster == nil && len(header.Players) == 0 { // a demo may name its players at its end
 		if r, err := x.Describe(ctx, file); err == nil {
 			header = factsOf(r)
 		}
+	}
+	if len(header.Players) == 0 {
+		r := new(replaydv1.Replay)
+		codec.AddPlayers(r, s)
+		header.Lineup = r.GetLineup()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range s.Names {
 		s.Names[i] = x.once(s.Names[i])
 	}
-	now, _ := x.files.Get(e.Name)
+	now, _ = x.files.Get(e.Name)
 	if now == nil || now.ID != e.ID || now.Identity != e.Identity || now.Survey != e.Survey && now.Survey != nil && now.Survey.Offset > s.Offset {
-		return e
+		return e, interrupted
 	}
 	known := *now // it may have grown meanwhile
 	known.Survey, known.Players, known.Lineup = s, header.Players, header.Lineup
@@ -204,7 +212,7 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) *Entry
 	if s.Ended || s.Broken {
 		x.changes.add(Change{Kind: Ended, Entry: &known})
 	}
-	return &known
+	return &known, interrupted
 }
 
 // maxChain is the number of earlier games in which a player's name is searched.
@@ -293,7 +301,8 @@ func (f Family) decoded(ctx context.Context, e *Entry, left *int64) *Entry {
 	if *left -= e.Size; *left < 0 {
 		return e
 	}
-	return f.x.survey(ctx, e, ctx.Err)
+	e, _ = f.x.survey(ctx, e, ctx.Err)
+	return e
 }
 
 // entryOf returns a file of a replay, or nil. It prefers a file in the family's root.
@@ -320,8 +329,8 @@ func (x *Index) Refresh(ctx context.Context, e *Entry) *Entry {
 		x.queueOf(e.Name).push(e)
 		return e
 	}
-	if !x.wanted(e) {
-		return e
+	if x.wanted(e) {
+		e, _ = x.survey(ctx, e, ctx.Err)
 	}
-	return x.survey(ctx, e, ctx.Err)
+	return e
 }

@@ -3,10 +3,7 @@ package command
 import (
 	"net"
 	"os"
-	"strings"
 	"testing"
-
-	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 // TestNoTerminal checks that a device is not treated as a terminal for being a device.
@@ -42,19 +39,6 @@ func TestByFlags(t *testing.T) {
 		if got := byFlags(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-	}
-}
-
-// TestPlayedIn: those who watch are not listed, and those of whom the team is not known are.
-func TestPlayedIn(t *testing.T) {
-	var names []string
-	for _, p := range playedIn(&replaydv1.DemReport{Players: []*replaydv1.DemPlayer{
-		{Name: "SourceTV", Team: new(int32(1))}, {Name: "nobody", Team: new(int32)}, {Name: "a", Team: new(int32(2))}, {Name: "b"},
-	}}) {
-		names = append(names, p.GetName())
-	}
-	if got := strings.Join(names, " "); got != "a b" {
-		t.Error(got)
 	}
 }
 

@@ -117,16 +117,14 @@ func (c *lsCmd) file(ctx context.Context, p Program, each func(*replaydv1.Replay
 // mostListed is the size in bytes of the largest file that is decoded to list it: a second's work, or less.
 const mostListed = 64 << 20
 
-// firstTeam is the first team of the engine that plays; those before it watch.
-const firstTeam = 2
-
 // addPlayed adds to the description of a file what takes decoding: who took part where the header does not say so, how long it is, and
 // whether it has ended. What cannot be decoded is not known.
 func addPlayed(ctx context.Context, to *replaydv1.Replay) {
 	if to.GetFormat() == replaydv1.Format_FORMAT_DEM && to.LastTick != nil { // it is at the end of the file
 		to.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
 	}
-	if to.GetLineup() != "" || to.GetSizeBytes() > mostListed && to.GetFormat() == replaydv1.Format_FORMAT_TEEHISTORIAN {
+	whole := to.GetFormat() == replaydv1.Format_FORMAT_TEEHISTORIAN // is decoded, while of a demo the beginning is enough
+	if to.GetLineup() != "" || whole && to.GetSizeBytes() > mostListed || !whole && to.GetFormat() != replaydv1.Format_FORMAT_DEM {
 		return
 	}
 	file, err := source.OpenLocal(to.GetName(), source.Limits{})
@@ -134,39 +132,15 @@ func addPlayed(ctx context.Context, to *replaydv1.Replay) {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	switch to.GetFormat() {
-	case replaydv1.Format_FORMAT_TEEHISTORIAN:
-		addParticipants(ctx, file, to)
-	case replaydv1.Format_FORMAT_DEM:
-		report, err := describe.Report(ctx, file, codec.ReportOptions{Pause: func(int64) error { return ctx.Err() }})
-		if err != nil {
-			return
-		}
-		to.Lineup = codec.Lineup(playedIn(report.GetDem()))
-	}
-}
-
-// playedIn returns those in a demo who did not watch only.
-func playedIn(r *replaydv1.DemReport) (all []*replaydv1.Player) {
-	for _, p := range r.GetPlayers() {
-		if p.Team == nil || p.GetTeam() >= firstTeam {
-			all = append(all, &replaydv1.Player{Name: p.GetName(), Team: p.Team})
-		}
-	}
-	return all
-}
-
-// addParticipants is addPlayed for a teehistorian file.
-func addParticipants(ctx context.Context, file *source.File, to *replaydv1.Replay) {
 	r, err := describe.Participants(ctx, file, codec.Secrets{})
 	if err != nil {
 		return
 	}
-	to.Participants = r.GetParticipants()
+	to.Participants, to.Lineup = r.GetParticipants(), r.GetLineup()
 	if s := r.GetState(); s != replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED { // what is new may be whole, which its time does not tell
 		to.State = s
 	}
-	if to.GetDuration() == nil && r.GetTicksPerSecond() > 0 {
+	if whole && to.GetDuration() == nil && r.GetTicksPerSecond() > 0 {
 		to.Duration = durationpb.New(time.Duration(float64(r.GetPlayersTick()) / r.GetTicksPerSecond() * float64(time.Second)))
 	}
 }

@@ -28,6 +28,7 @@ var Codec = codec.Codec{
 	Report:       report,
 	Describe:     describe,
 	Survey:       survey,
+	Players:      players,
 }
 
 // sampleTicks is the number of ticks between samples: a second of Dota, and half of one of the other games.

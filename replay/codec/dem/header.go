@@ -98,10 +98,14 @@ func (h *header) addInfo(at io.ReaderAt) {
 	h.lastTick = tick
 	h.FileInfo = &demv1.FileInfo{
 		PlaybackTime: info.PlaybackTime, PlaybackTicks: info.PlaybackTicks, PlaybackFrames: info.PlaybackFrames,
-		RoundStartTicks: info.RoundStartTicks,
+		RoundStartTicks: info.RoundStartTicks, Match: matchMessage(&info),
 	}
+}
+
+// matchMessage returns what the information at the end of a recording says of the match, nil if that is nothing.
+func matchMessage(info *dem.FileInfo) *demv1.Match {
 	if !info.HasMatch {
-		return
+		return nil
 	}
 	m := &info.Match
 	match := &demv1.Match{
@@ -119,7 +123,7 @@ func (h *header) addInfo(at io.ReaderAt) {
 	for _, p := range m.Draft {
 		match.Draft = append(match.Draft, &demv1.DraftPick{IsPick: p.IsPick, Team: p.Team, HeroId: p.HeroId, HeroName: codec.Known(string(p.HeroName))})
 	}
-	h.FileInfo.Match = match
+	return match
 }
 
 // describe adds the header's facts to the description of a replay.
@@ -145,6 +149,12 @@ func (h *header) describe(r *replaydv1.Replay) {
 	if end := m.GetEndTime(); end != nil && r.Duration != nil {
 		r.StartTime = timestamppb.New(end.AsTime().Add(-r.Duration.AsDuration()))
 	}
+	r.Players = playersOf(m)
+	r.Lineup = codec.Lineup(r.GetPlayers())
+}
+
+// playersOf returns the players of a match.
+func playersOf(m *demv1.Match) (all []*replaydv1.Player) {
 	for i, p := range m.GetPlayers() {
 		player := &replaydv1.Player{Id: int32(i), Name: p.GetPlayerName(), Team: &p.Team, Character: p.GetHeroName()}
 		switch m.GetWinner() {
@@ -154,9 +164,9 @@ func (h *header) describe(r *replaydv1.Replay) {
 		default:
 			player.Result = replaydv1.PlayerResult_PLAYER_RESULT_LOSS
 		}
-		r.Players = append(r.Players, player)
+		all = append(all, player)
 	}
-	r.Lineup = codec.Lineup(r.GetPlayers())
+	return all
 }
 
 // length returns the length of a recording, and its ticks per second, from the summary at its end. 0 means not known.

@@ -46,10 +46,19 @@ var opener = newOpener()
 
 // report implements Report of codec.Codec.
 func report(_ context.Context, in source.Input, o codec.ReportOptions, to *replaydv1.Report) error {
+	s, err := stand(in, o, to)
+	if err == nil {
+		to.Game = &replaydv1.Report_Dem{Dem: s.conclude()}
+	}
+	return err
+}
+
+// stand returns what a report says of the game, and adds the rest to the report.
+func stand(in source.Input, o codec.ReportOptions, to *replaydv1.Report) (*standing, error) {
 	include := []*replaydv1.EventFilter{reported}
 	delivered, err := filter.Compile(&filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)}, include, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	options := codec.Options{Filter: delivered, StateFilter: delivered, State: true, Secrets: o.Secrets, Checkpoints: o.Checkpoints}
 	switch {
@@ -60,16 +69,16 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	}
 	r, err := opener(in, options)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	described := to.GetReplay()
 	if err := r.Header(described); err != nil {
 		if errors.Is(err, decoders.ErrMore) {
 			err = r.Close()
 		}
-		return err
+		return nil, err
 	}
-	s := &standing{out: &replaydv1.DemReport{
+	s := &standing{ids: map[*replaydv1.DemPlayer]int32{}, out: &replaydv1.DemReport{
 		FileHeader: described.GetDem().GetFileHeader(), Match: described.GetDem().GetFileInfo().GetMatch(),
 	}}
 	err = patient(r, &o, r.Seek)
@@ -77,7 +86,7 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	var broken *decoders.Error
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, decoders.ErrMore) || errors.As(err, &broken) {
 		if failed := s.read(r, &o); failed != nil {
-			return failed
+			return nil, failed
 		}
 	}
 	to.Tick = new(max(r.Tick(), 0))
@@ -86,11 +95,7 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 	} else if err == nil { // the tick is at the end of the present bytes
 		err = patient(r, &o, func() error { return r.Fill(&codec.Batch{MaxEvents: 1, MaxBytes: 1}) })
 	}
-	if err := codec.Concluded(to, err); err != nil {
-		return err
-	}
-	to.Game = &replaydv1.Report_Dem{Dem: s.conclude()}
-	return nil
+	return s, codec.Concluded(to, err)
 }
 
 // patient calls step until it has done its work.
@@ -109,7 +114,7 @@ func patient(r codec.Reader, o *codec.ReportOptions, step func() error) error {
 // standing collects what a report says of a game.
 type standing struct {
 	out    *replaydv1.DemReport
-	ids    []int32 // by player in out: the numbers by which a resource refers to the player, -1 for none
+	ids    map[*replaydv1.DemPlayer]int32 // the numbers by which a resource refers to players
 	list   *demv1.EventList
 	listed *demv1.EntityEntered // the resource, whose names are in list; nil if there is none
 }
@@ -167,7 +172,7 @@ func (s *standing) entity(list *demv1.EventList, e *demv1.EntityEntered) {
 
 // player takes the state of a player.
 func (s *standing) player(list *demv1.EventList, e *demv1.EntityEntered) {
-	p, id := &replaydv1.DemPlayer{Number: int32(e.GetIndex())}, int32(-1)
+	p := &replaydv1.DemPlayer{Number: int32(e.GetIndex())}
 	for _, f := range e.GetFields() {
 		switch n := number(f); nameAt(list, f.GetField()) {
 		case "m_iszPlayerName":
@@ -180,14 +185,14 @@ func (s *standing) player(list *demv1.EventList, e *demv1.EntityEntered) {
 			p.Team = n
 		case "m_nPlayerID":
 			if n != nil {
-				id = *n
+				s.ids[p] = *n
 			}
 		default:
 			count(p, nameAt(list, f.GetField()), f, n)
 		}
 	}
 	if p.GetName() != "" && len(s.out.Players) < maxPlayers {
-		s.out.Players, s.ids = append(s.out.Players, p), append(s.ids, id)
+		s.out.Players = append(s.out.Players, p)
 	}
 }
 
@@ -239,8 +244,10 @@ func (s *standing) team(list *demv1.EventList, e *demv1.EntityEntered) {
 // conclude returns the report.
 func (s *standing) conclude() *replaydv1.DemReport {
 	byID := map[int32]*replaydv1.DemPlayer{}
-	for i, p := range s.out.GetPlayers() {
-		byID[s.ids[i]] = p
+	for _, p := range s.out.GetPlayers() {
+		if id, known := s.ids[p]; known {
+			byID[id] = p
+		}
 	}
 	for _, f := range s.listed.GetFields() {
 		field := nameAt(s.list, f.GetField())

@@ -3,8 +3,11 @@ package dem
 import (
 	"bytes"
 	"errors"
+	"io"
+	"slices"
 	"testing"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -63,5 +66,109 @@ func TestSurvey(t *testing.T) {
 	s, err := survey(source.Input{Front: bytes.NewReader(long), Size: -1}, nil, nil, func() error { return later })
 	if !errors.Is(err, later) || s == nil || s.Offset == 0 || s.State == nil {
 		t.Errorf("interrupted: %+v, %v", s, err)
+	}
+}
+
+// TestSurveyPlayers: those who play in a demo whose end does not name them are found, with the numbers that events have of them, in a file, in a
+// stream, and in a file that grows by small steps.
+func TestSurveyPlayers(t *testing.T) {
+	dota := decodertest.Sample(t, "dem", "teamfight.dem")
+	for game, test := range map[string]struct {
+		data []byte
+		want string
+		ids  []int32
+	}{
+		"Counter-Strike 2": {demtest.Players("csgo"), "somebody vs Larry", []int32{0, 1}},
+		"Deadlock":         {demtest.Players("citadel"), "somebody vs another", []int32{0, 1}},
+		"without teams":    {demtest.Round(), "somebody, Larry", []int32{0, 1}},
+		"Dota 2":           {dota[:len(dota)*3/4], "Ada, Grace, Linus, Margaret, Edsger vs Barbara, Donald, Frances, Ken, Radia", []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+	} {
+		data := test.data
+		var known *codec.Survey
+		for n := 1; n < len(data); n += 1 + len(data)/40 {
+			s, err := survey(source.Input{At: bytes.NewReader(data[:n]), Size: int64(n)}, known, nil, never)
+			if err != nil {
+				t.Fatalf("%s: the first %d bytes: %v", game, n, err)
+			}
+			known = s
+		}
+		file := source.Input{At: bytes.NewReader(data), Size: int64(len(data))}
+		for how, in := range map[string]source.Input{"file": file, "stream": {Front: bytes.NewReader(data), Size: -1}, "growing": file} {
+			var from *codec.Survey
+			if how == "growing" {
+				from = known
+			}
+			s, err := survey(in, from, nil, never)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", game, how, err)
+			}
+			r := new(replaydv1.Replay)
+			Codec.AddPlayers(r, s)
+			if r.GetLineup() != test.want || r.PlayersTick == nil || r.GetPlayersTick() > s.LastTick {
+				t.Errorf("%s, %s: %q at %v of %d, want %q", game, how, r.GetLineup(), r.PlayersTick, s.LastTick, test.want)
+			}
+			var ids []int32
+			var names []string
+			for _, p := range r.GetPlayers() {
+				ids, names = append(ids, p.GetId()), append(names, p.GetName())
+			}
+			if !slices.Equal(ids, test.ids) || !slices.Equal(names, s.Names) {
+				t.Errorf("%s, %s: players %v %q, names %q", game, how, ids, names, s.Names)
+			}
+		}
+	}
+}
+
+// counted counts the bytes that are read from it.
+type counted struct {
+	io.ReaderAt
+	read int64
+}
+
+func (c *counted) ReadAt(b []byte, at int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(b, at)
+	c.read += int64(n)
+	return n, err
+}
+
+// TestSurveyCost: of a long demo that grows each byte is read three times on average at most, for its head and for the players, who are looked
+// for again whenever there is twice as much of the beginning. Who was found once stays. Compressed, the players of its end are known.
+func TestSurveyCost(t *testing.T) {
+	t.Parallel()
+	data, err := demtest.Repeat(demtest.Players("csgo"), maxBeginning*5/4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := &counted{ReaderAt: bytes.NewReader(data)}
+	var s *codec.Survey
+	for n := int64(1 << 10); ; n = min(n+n/4, int64(len(data))) {
+		if s, err = survey(source.Input{At: io.NewSectionReader(at, 0, n), Size: n}, s, nil, never); err != nil {
+			t.Fatal(err)
+		}
+		if n > 8<<10 && len(s.Names) != 2 {
+			t.Fatalf("after %d bytes: %q", n, s.Names)
+		}
+		if n == int64(len(data)) {
+			break
+		}
+	}
+	if !s.Ended || at.read > int64(3*len(data)) {
+		t.Errorf("%+v, %d bytes were read of %d", s, at.read, len(data))
+	}
+	named, err := survey(source.Input{Front: bytes.NewReader(demtest.Sample()), Size: -1}, nil, nil, never)
+	if err != nil || len(named.Names) != 2 {
+		t.Errorf("%+v, %v", named, err)
+	}
+	later := errors.New("later")
+	for n := range 2 { // neither survey is lost
+		again, err := survey(source.Input{At: bytes.NewReader(data[:1<<20]), Size: 1 << 20}, nil, nil, func() error {
+			if n--; n < 0 {
+				return later
+			}
+			return nil
+		})
+		if !errors.Is(err, later) || again != nil && len(again.State) > 0 && again.State[0] != 0 {
+			t.Errorf("interrupted: %+v, %v", again, err)
+		}
 	}
 }

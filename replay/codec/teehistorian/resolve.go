@@ -43,18 +43,16 @@ func carryRoster(roster, earlier []byte) ([]byte, bool) {
 }
 
 // players implements Players of codec.Codec.
-func players(roster []byte) []*replaydv1.Player {
-	var list []*replaydv1.Player
+func players(r *replaydv1.Replay, roster []byte) {
 	clients, err := teehistorian.ReadRoster(roster)
 	if err != nil {
-		return nil
+		return
 	}
 	for id, c := range clients.Clients() {
-		list = append(list, &replaydv1.Player{
+		r.Players = append(r.Players, &replaydv1.Player{
 			Id: id, Name: text(c.Name), Clan: text(c.Clan), Team: &c.Team, Role: codec.Known(text(c.Role)),
 		})
 	}
-	return list
 }
 
 func text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
