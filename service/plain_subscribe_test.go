@@ -17,7 +17,7 @@ import (
 )
 
 // TestPlainSubscribe: a client of plain HTTP that is cut off after a few responses, and resumes at its cursor or as an EventSource does,
-// has the lines of each replay once, also after the daemon was restarted.
+// has the lines of each replay once, also after the daemon was restarted, and only those for which its expression is true.
 func TestPlainSubscribe(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	for number := 1; number <= 3; number++ {
@@ -25,21 +25,34 @@ func TestPlainSubscribe(t *testing.T) {
 	}
 	withIndex := func(c *service.Config) { c.IndexPath = filepath.Join(state, "index") }
 	d := startPlain(t, dir, withIndex)
-	want := map[string][]string{}
+	all, some := map[string][]string{}, map[string][]string{}
 	for number := 1; number <= 3; number++ {
 		of := name(fmt.Sprint(number, ".teehistorian"))
-		want[of] = d.printed(t, &replaydv1.StreamEventsRequest{Replay: of})
+		all[of] = d.printed(t, &replaydv1.StreamEventsRequest{Replay: of})
+		some[of] = d.printed(t, &replaydv1.StreamEventsRequest{Replay: of, Include: []*replaydv1.EventFilter{{Players: []int32{0}}}})
 	}
-	for _, header := range []map[string]string{nil, {"Accept": "text/event-stream"}} {
+	for _, test := range []struct {
+		header map[string]string
+		query  string
+		want   map[string][]string
+	}{
+		{nil, "max-batch-events=500", all},
+		{nil, "max-batch-events=20&where=event.client_id+%3D%3D+0", some},
+		{map[string]string{"Accept": "text/event-stream"}, "max-batch-events=500", all},
+		{map[string]string{"Accept": "text/event-stream"}, "max-batch-events=20&where=event.client_id+%3D%3D+0", some},
+	} {
+		header, want := test.header, test.want
 		got, ended, at := map[string][]string{}, map[string]bool{}, ""
 		for calls := 0; len(ended) < len(want); calls++ {
 			if calls == 4 {
 				d.stop()
 				d = startPlain(t, dir, withIndex)
 			}
-			path := "/v1/events?max-batch-events=500&cursor=" + url.QueryEscape(at)
+			path := "/v1/events?" + test.query
 			if header != nil {
-				path, header["Last-Event-ID"] = "/v1/events?max-batch-events=500", at
+				header["Last-Event-ID"] = at
+			} else {
+				path += "&cursor=" + url.QueryEscape(at)
 			}
 			ctx, cancel := context.WithCancel(timeout(t))
 			resp := d.do(ctx, t, http.MethodGet, path, header, nil)
@@ -89,7 +102,7 @@ func TestPlainSubscribe(t *testing.T) {
 		delete(got, "") // heartbeats
 		for of, lines := range want {
 			if !slices.Equal(got[of], lines) {
-				t.Errorf("%v: %s has %d lines, want %d", header, of, len(got[of]), len(lines))
+				t.Errorf("%v, %s: %s has %d lines, want %d", header, test.query, of, len(got[of]), len(lines))
 			}
 		}
 	}

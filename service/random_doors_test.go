@@ -179,6 +179,9 @@ func queryOf(req *replaydv1.StreamEventsRequest) (q url.Values, ok bool) {
 	if n := req.GetMaxBatchEvents(); n > 0 {
 		q.Set("max-batch-events", strconv.Itoa(int(n)))
 	}
+	if where := req.GetWhere(); where != "" {
+		q.Set("where", where)
+	}
 	switch at := req.GetStart().GetAt().(type) {
 	case *replaydv1.Start_Cursor:
 		q.Set("cursor", cursor.Text(at.Cursor))

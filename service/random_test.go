@@ -215,7 +215,7 @@ func resume(
 	what := "the same request"
 	if random.IntN(2) > 0 {
 		other := maker.Request(req.GetReplay())
-		next.Include, next.Exclude = other.GetInclude(), other.GetExclude()
+		next.Include, next.Exclude, next.Where = other.GetInclude(), other.GetExclude(), other.GetWhere()
 		next.Encoding, next.NarrowColumns = other.GetEncoding(), other.GetNarrowColumns()
 		what = "other filters"
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -172,6 +173,35 @@ func TestWhereFollows(t *testing.T) {
 	last := &replaydv1.StreamEventsRequest{Replay: req.GetReplay(), Where: req.GetWhere(), Start: &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 3}}}
 	if got := batchesOf(t, d.Session(timeout(t), last, nil)); strings.Count(strings.Join(got, ""), "at_tick") < 1 || len(got) != 1 {
 		t.Errorf("the last events are %s", got)
+	}
+}
+
+// TestWhereOfAll: a subscription has the events for which its expression is true, of replays of the formats that can have some.
+func TestWhereOfAll(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir)
+	want := map[string]streamtest.Replay{}
+	for number, server := range []string{"a", "b", "c"} {
+		data := gameOf{number: number + 1, server: server, start: time.Now()}.data(t)
+		write(t, filepath.Join(dir, server+".teehistorian"), data)
+		r := offlineBytes(t, data, &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{{Players: []int32{0}}}})
+		want[r.Identity] = r
+	}
+	copyIn(t, dir, samples("datafile", "sample.map"))
+	c := newSubscriber(t, &replaydv1.SubscribeEventsRequest{Options: &replaydv1.StreamEventsRequest{Where: "event.client_id == 0"}})
+	always := func() bool { return true }
+	if err := c.run(timeout(t), d.client, always, func() bool { return len(c.ended) == len(want) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.replays) != len(want) || len(c.failed) > 0 {
+		t.Errorf("%d replays, %v have failed", len(c.replays), c.failed)
+	}
+	for of, r := range want {
+		check(t, c.replays[of], []streamtest.Replay{r}, streamtest.Options{})
+	}
+	c = newSubscriber(t, &replaydv1.SubscribeEventsRequest{Options: &replaydv1.StreamEventsRequest{Where: "event.nothing == 0"}})
+	if err := c.run(timeout(t), d.client, always, always); explainFailure(t, err).field != "options.where" {
+		t.Errorf("a field that no event has: %v", err)
 	}
 }
 

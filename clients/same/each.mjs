@@ -8,8 +8,8 @@ import { StreamEventsRequestSchema } from "../typescript/gen/replayd/v1/stream_p
 const clients = new Map();
 
 /** The options that mean the same as a request. */
-function options({ include, exclude, start, follow, resolvePlayers, strict, maxBatchEvents }) {
-  const made = { include, exclude, withState: start?.withState, follow, resolvePlayers, strict, maxBatchEvents };
+function options({ include, exclude, start, follow, resolvePlayers, strict, maxBatchEvents, where }) {
+  const made = { include, exclude, withState: start?.withState, follow, resolvePlayers, strict, maxBatchEvents, where };
   const at = start?.at;
   switch (at?.case) {
     case "cursor": return { ...made, cursor: at.value };

@@ -32,6 +32,7 @@ def options(request: stream_pb2.StreamEventsRequest) -> replayd.StreamOptions:
     made: replayd.StreamOptions = {
         "include": request.include, "exclude": request.exclude, "with_state": request.start.with_state, "follow": request.follow,
         "resolve_players": request.resolve_players, "strict": request.strict, "max_batch_events": request.max_batch_events,
+        "where": request.where,
     }  # fmt: skip
     match request.start.WhichOneof("at"):
         case "cursor":

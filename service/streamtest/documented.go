@@ -10,7 +10,7 @@ import (
 )
 
 // properties are the conditions that events of a kind can meet.
-type properties struct{ players, teams, groups, layers, types, classes, fields bool }
+type properties struct{ players, teams, groups, layers, types, classes, fields, numbers bool }
 
 // absentFrom holds, by game, the kinds of the messages that only other games of Source 2 have.
 var absentFrom = map[string]map[string]bool{
@@ -22,9 +22,11 @@ var absentFrom = map[string]map[string]bool{
 	"citadel": {"combat_log": true, "modifier": true, "order": true},
 }
 
-// documented returns the properties of each kind of a format, according to the documentation.
-func documented(format string, list protoreflect.MessageDescriptor) map[string]properties {
-	kinds := map[string]properties{}
+// documented returns the properties of each kind of a format, according to the documentation, and which of numberNames are numbers in all of
+// them.
+func documented(format string, list protoreflect.MessageDescriptor) (kinds map[string]properties, numbers [len(numberNames)]bool) {
+	kinds = map[string]properties{}
+	var others [len(numberNames)]bool
 	oneof := list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
 	for i := range oneof.Len() {
 		name := string(oneof.Get(i).Name())
@@ -49,9 +51,16 @@ func documented(format string, list protoreflect.MessageDescriptor) map[string]p
 		case "datafile":
 			p = properties{groups: has("group"), layers: has("layer")}
 		}
+		for i, is := range numbersOf(oneof.Get(i).Message()) {
+			p.numbers = p.numbers || is != isAbsent
+			numbers[i], others[i] = numbers[i] || is == isNumber, others[i] || is == isOther
+		}
 		kinds[name] = p
 	}
-	return kinds
+	for i, other := range others {
+		numbers[i] = numbers[i] && !other
+	}
+	return kinds, numbers
 }
 
 // Everything returns the filters that select all events of a replay of a format, with the facts and samples, which a filter must name.
@@ -60,7 +69,8 @@ func Everything(format replaydv1.Format) []*replaydv1.EventFilter {
 	name := protoreflect.Name(strings.ToLower(strings.TrimPrefix(format.String(), "FORMAT_")))
 	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(name)
 	facts, samples := &replaydv1.EventFilter{}, &replaydv1.EventFilter{}
-	for kind := range documented(string(name), list.Message()) {
+	kinds, _ := documented(string(name), list.Message())
+	for kind := range kinds {
 		if strings.HasPrefix(kind, "fact_") {
 			facts.Kinds = append(facts.Kinds, kind)
 		}

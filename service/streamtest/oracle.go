@@ -36,6 +36,9 @@ type Oracle struct {
 	end    decoders.Position
 	sum    decoders.Sum
 	teams  map[int32]int32 // for StarCraft II: the team of each player
+
+	numbers    [len(numberNames)]bool            // that expressions may compare
+	conditions map[string]func(e *event) outcome // what expressions say, which a Maker has made
 }
 
 // event is an event with the properties that filters match.
@@ -50,6 +53,7 @@ type event struct {
 	layers  []int32
 	class   string
 	typ     string
+	numbers [len(numberNames)]*int32
 
 	// For events with fields, head is the text before them, and tail is the text after them.
 	head, tail string
@@ -66,7 +70,7 @@ type Event struct {
 
 // NewOracle returns an oracle from a session of all events, with positions.
 func NewOracle(s *Session) (*Oracle, error) {
-	o := &Oracle{Err: s.Err, teams: map[int32]int32{}}
+	o := &Oracle{Err: s.Err, teams: map[int32]int32{}, conditions: map[string]func(e *event) outcome{}}
 	var c canon
 	for _, raw := range s.Responses {
 		r, err := parse(raw)
@@ -96,7 +100,7 @@ func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	if f := r.GetStart().GetReplay().GetFormat(); f != replaydv1.Format_FORMAT_UNSPECIFIED {
 		o.format = strings.ToLower(strings.TrimPrefix(f.String(), "FORMAT_"))
 		list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format))
-		o.kinds = documented(o.format, list.Message())
+		o.kinds, o.numbers = documented(o.format, list.Message())
 	}
 	if end := r.GetEnd(); end != nil {
 		o.End = end
@@ -264,6 +268,7 @@ func (e *event) read(line []byte, o *Oracle) error {
 	if err := json.Unmarshal(all[e.kind], &b); err != nil {
 		return err
 	}
+	e.numbers = [...]*int32{b.ClientID, b.Team, b.PlayerID, b.Layer, b.Group}
 	switch o.format {
 	case "teehistorian":
 		e.players = some(b.ClientID)
@@ -368,6 +373,9 @@ func anyGlob(patterns []string, name string) bool {
 
 // deliver returns the text of an event after a request's filters. It returns false if the filters drop the event.
 func (o *Oracle) deliver(req *replaydv1.StreamEventsRequest, e *event) (string, bool) {
+	if where := req.GetWhere(); where != "" && o.conditions[where](e) != isTrue {
+		return "", false
+	}
 	all, kept := len(req.GetInclude()) == 0 && asks(nil, e.kind, false), map[string]bool{}
 	matched := all
 	for _, f := range req.GetInclude() {
@@ -498,6 +506,14 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 		}
 	}
 	return len(req.GetInclude()) > 0
+}
+
+// refusable reports whether a request may be refused because no event can meet its expression: none of the replay does.
+func (o *Oracle) refusable(req *replaydv1.StreamEventsRequest) bool {
+	return req.GetWhere() != "" && !slices.ContainsFunc(o.events, func(e event) bool {
+		_, ok := o.deliver(req, &e)
+		return ok
+	})
 }
 
 // Expect returns the present events that a request must receive. The start `now` receives none.

@@ -90,6 +90,9 @@ func (m *Maker) Request(replay string) *replaydv1.StreamEventsRequest {
 		req.Encoding = replaydv1.Encoding(m.random.IntN(3))
 	}
 	req.NarrowColumns = req.GetEncoding() == replaydv1.Encoding_ENCODING_ARROW && m.one(2)
+	if m.one(3) {
+		req.Where = m.where()
+	}
 	switch m.random.IntN(8) {
 	case 0, 1, 2:
 		if len(m.cursors) > 0 {

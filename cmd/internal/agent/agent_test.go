@@ -118,6 +118,7 @@ func TestEvents(t *testing.T) {
 		{1000, object{"replay": game, "kinds": []string{"sample_player"}, "every": 1}, &replaydv1.EventFilter{
 			Kinds: []string{"sample_player"}, Ticks: &replaydv1.TickRange{Every: new(int32(1))},
 		}},
+		{3, object{"replay": game, "where": "event.client_id == 1"}, &replaydv1.EventFilter{Players: []int32{1}}},
 		{25, object{"replay": "samples/dem/cs2.dem", "classes": []string{"CCSPlayer*"}}, &replaydv1.EventFilter{Dem: &replaydv1.DemFilter{Classes: []string{"CCSPlayer*"}}}},
 	} {
 		name := test.arguments["replay"].(string)
@@ -182,6 +183,7 @@ func TestRefusals(t *testing.T) {
 		{"get_events", object{"replay": game, "cursor": "no cursor"}, "cursor"},
 		{"get_events", object{"replay": game, "cursor": "AQ"}, "start.cursor: not a cursor"},
 		{"get_events", object{"replay": game, "follow": true}, "follow"},
+		{"get_events", object{"replay": game, "where": "event.client_idd == 1"}, "where: column 6: none of the events"},
 		{"get_events", object{"kinds": []string{"join"}}, "replay"},
 		{"get_events", object{"replay": 7}, "replay"},
 		{"get_state", object{"replay": game}, "tick"},

@@ -37,6 +37,7 @@ type eventsArguments struct {
 	FromTick *int32 `json:"from_tick,omitempty" jsonschema:"the first tick"`
 	ToTick   *int32 `json:"to_tick,omitempty" jsonschema:"the last tick"`
 	Every    *int32 `json:"every,omitempty" jsonschema:"only ticks that are multiples of this number; samples come once a second without it"`
+	Where    string `json:"where,omitempty" jsonschema:"only events for which this expression in CEL is true; event is the message of the kind: event.damage > 100 && has(event.weapon)"`
 	Limit    int    `json:"limit,omitempty" jsonschema:"how many events to give, 1 to 1000; 100 without it"`
 	Cursor   string `json:"cursor,omitempty" jsonschema:"goes on where an earlier answer ended, with the same other arguments"`
 }
@@ -54,7 +55,7 @@ func (t tools) getEvents(ctx context.Context, a eventsArguments) (string, error)
 		filter.Ticks = &replaydv1.TickRange{Min: a.FromTick, Max: a.ToTick, Every: a.Every}
 	}
 	req := &replaydv1.StreamEventsRequest{
-		Replay: a.Replay, Include: []*replaydv1.EventFilter{filter}, MaxBatchEvents: uint32(min(limit, batchEvents)),
+		Replay: a.Replay, Include: []*replaydv1.EventFilter{filter}, Where: a.Where, MaxBatchEvents: uint32(min(limit, batchEvents)),
 	}
 	if a.Cursor != "" {
 		at, err := cursor.ParseText(a.Cursor)
