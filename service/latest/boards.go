@@ -90,7 +90,7 @@ func NewBoards(c Config) *Boards {
 	return b
 }
 
-// Close ends the background work. No call may be running.
+// Close ends the background work, and waits for it. No call may be running.
 func (b *Boards) Close() {
 	b.cancel()
 	b.done.Wait()

@@ -1,6 +1,7 @@
 package latest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -62,17 +63,17 @@ type Watch struct {
 
 // Run sends the state of games until ctx ends, the server shuts down, or sending fails.
 func (w Watch) Run(ctx context.Context, send stream.Send) error {
-	c := &call{Watch: w, send: send, games: map[gameKey]*game{}, waiting: map[gameKey]*index.Entry{}}
+	c := &call{Watch: w, send: send, games: map[gameKey]*game{}, waiting: map[gameKey]*index.Entry{}, listed: make(chan listed)}
+	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
+		cancel()
 		for _, g := range c.games {
 			if g.board != nil {
 				c.Boards.leave(g.board)
 			}
 		}
 	}()
-	if err := c.list(ctx); err != nil {
-		return err
-	}
+	c.list(ctx)
 	return c.run(ctx)
 }
 
@@ -87,6 +88,14 @@ type call struct {
 	from    uint64                   // the index's next change
 	changed <-chan struct{}
 	last    uint32 // the last number that was given to a game
+	listed  chan listed
+	listing int // roots whose files are being listed
+}
+
+// listed are files of a root. last says that it has no more.
+type listed struct {
+	files []*index.Entry
+	last  bool
 }
 
 // gameKey identifies a game within a root: its files may be renamed.
@@ -118,6 +127,14 @@ func (c *call) run(ctx context.Context) error {
 			return ctx.Err()
 		case <-c.Drain:
 			return stream.ErrDraining
+		case l := <-c.listed:
+			for _, e := range l.files {
+				c.consider(e)
+			}
+			if l.last {
+				c.listing--
+			}
+			continue
 		case <-timer.C:
 		}
 		if err := c.news(ctx); err != nil {
@@ -132,8 +149,8 @@ func (c *call) run(ctx context.Context) error {
 			heard = now
 		}
 		interval := c.Interval
-		if now.Sub(began) < hasty && slices.ContainsFunc(c.order, func(g *game) bool { return g.short == 0 }) {
-			interval = min(interval, MinInterval) // games are just being opened
+		if now.Sub(began) < hasty && (c.listing > 0 || slices.ContainsFunc(c.order, func(g *game) bool { return g.short == 0 })) {
+			interval = min(interval, MinInterval) // games are just being found and opened
 		}
 		shifted := now.Add(interval - interval/phases*time.Duration(phase))
 		timer.Reset(shifted.Truncate(interval).Add(interval).Sub(shifted))
@@ -207,20 +224,25 @@ func isGone(reason replaydv1.EndReason) bool {
 		reason == replaydv1.EndReason_END_REASON_SHRUNK
 }
 
-// list considers all files there are.
-func (c *call) list(ctx context.Context) error {
+// list lists all files there are, each root by itself: one that does not answer delays no other. What a list has not, because it failed, comes
+// as a change.
+func (c *call) list(ctx context.Context) {
 	c.from = c.Index.Now() // before the first page, so that changes during it are seen after it
-	for token := ""; ; {
-		page, err := c.Index.List(ctx, c.Query, token, atOnce)
-		if err != nil {
-			return err
-		}
-		for _, e := range page.Replays {
-			c.consider(e)
-		}
-		if token = page.Next; token == "" {
-			return nil
-		}
+	for _, alias := range c.Selection.Roots() {
+		query := c.Query
+		query.Dir = cmp.Or(query.Dir, alias)
+		c.listing++
+		c.Boards.done.Go(func() { // which may outlive the call: it may wait for a disk
+			for token, more := "", true; more; {
+				page, err := c.Index.List(ctx, query, token, atOnce)
+				token, more = page.Next, err == nil && page.Next != ""
+				select {
+				case c.listed <- listed{page.Replays, !more}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
 	}
 }
 
@@ -237,7 +259,8 @@ func (c *call) news(ctx context.Context) error {
 		list, next, more, err := c.Index.Since(c.from, atOnce)
 		if errors.Is(err, index.ErrBehind) { // the client did not read for long
 			c.changed = nil
-			return c.list(ctx)
+			c.list(ctx)
+			return nil
 		}
 		if err != nil {
 			return err
