@@ -8,6 +8,7 @@ import { type SlowConsumer, type StreamEventsResponse, SuccessorRule } from "../
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
+import { type States } from "./states.js";
 import { Stream } from "./stream.js";
 import { type Subscribed } from "./subscription.js";
 /** A filter: EventFilter, or a plain object with some of its fields. */
@@ -88,14 +89,35 @@ export interface StreamOptions {
 export interface SubscribeOptions extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
     /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
     token?: Uint8Array;
-    /** The name under which the daemon keeps where the subscription stands. Without a token it goes on behind what was acknowledged. */
-    subscription?: string;
     /** Only replays of these formats. */
     formats?: readonly Format[];
     /** Only replays that match this filter. */
     filter?: SearchFilter;
     /** How many replays are streamed at once in each root, besides the live ones. Default 2. */
     parallel?: number;
+}
+/** The options of a watch of states. All are optional. See proto/replayd/v1/state.proto for details. */
+export interface WatchStateOptions {
+    /** Only games of these formats. */
+    formats?: readonly Format[];
+    /** Only games that match this filter. */
+    filter?: SearchFilter;
+    /** Milliseconds between responses. Default 1000. */
+    interval?: number;
+    /** The fields of a player that are wanted, by their names in sample_player, besides the number. Default: all. */
+    columns?: readonly string[];
+    /** Only these players. */
+    players?: readonly number[];
+    /** Only players of these teams. */
+    teams?: readonly number[];
+    /** Add the names of the clients of a teehistorian file, in the event's player. */
+    resolvePlayers?: boolean;
+    /** Milliseconds between responses when nothing changes. Default 15000. After three times as long without one the call is made again. */
+    heartbeat?: number;
+    /** How the call is made again after it broke. False disables that. */
+    retry?: Retry | false;
+    /** Ends the watch with the signal's reason. */
+    signal?: AbortSignal;
 }
 /** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
 export type SearchFilter = MessageInitShape<typeof ReplayFilterSchema>;
@@ -135,12 +157,13 @@ export declare class Client {
      */
     subscribe(directory?: string, options?: SubscribeOptions): AsyncGenerator<Subscribed, void, undefined>;
     /**
-     * Notes that the events of a named subscription were processed, up to the response with a token. A later `subscribe` without a token goes
-     * on behind it.
+     * Yields the latest states of the live games below a directory, or of all roots, after each response: the same States, which the next
+     * response changes. `players` has the players of one.
+     *
+     * It goes on for ever. When the daemon restarts or the connection breaks, the games have other numbers; `retry` says how it calls
+     * again. States between two responses are left out, so whoever is slow misses some.
      */
-    acknowledge(subscription: string, token: Uint8Array): Promise<void>;
-    /** Removes a named subscription. A call that runs under its name ends. */
-    deleteSubscription(subscription: string): Promise<void>;
+    watchState(directory?: string, options?: WatchStateOptions): AsyncGenerator<States, void, undefined>;
     /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
     protected upload(source: Bytes, name: string, options: StreamOptions): {
         session: Session;

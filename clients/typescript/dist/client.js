@@ -6,10 +6,12 @@ import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSche
 import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayOrder, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { ArrowCompression, DecodeReplayRequestSchema, Encoding, EndReason, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
+import { WatchStateRequestSchema } from "../gen/replayd/v1/state_pb.js";
 import { SubscribeEventsRequestSchema } from "../gen/replayd/v1/subscribe_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
 import { Session } from "./session.js";
+import { Watched } from "./states.js";
 import { Stream } from "./stream.js";
 import { Subscription } from "./subscription.js";
 import { Watchdog } from "./watchdog.js";
@@ -74,24 +76,18 @@ export class Client {
      */
     async *subscribe(directory = "", options = {}) {
         const subscription = new Subscription(subscribeRequest(directory, options), options.retry ?? {});
-        const { signal } = options;
-        for (;;) {
-            signal?.throwIfAborted();
-            let failure = new ReplaydError(Code.Unavailable, "the stream stopped");
-            subscription.called();
-            try {
-                const call = (signal) => this.stubs.subscribeEvents(subscription.request, { signal });
-                for await (const response of connected(call, subscription.silence, signal))
-                    yield subscription.take(response);
-            }
-            catch (thrown) {
-                signal?.throwIfAborted();
-                if (!(thrown instanceof ReplaydError))
-                    throw thrown;
-                failure = thrown;
-            }
-            await sleep(subscription.delay(failure), signal);
-        }
+        yield* again(subscription, (signal) => this.stubs.subscribeEvents(subscription.request, { signal }), options.signal);
+    }
+    /**
+     * Yields the latest states of the live games below a directory, or of all roots, after each response: the same States, which the next
+     * response changes. `players` has the players of one.
+     *
+     * It goes on for ever. When the daemon restarts or the connection breaks, the games have other numbers; `retry` says how it calls
+     * again. States between two responses are left out, so whoever is slow misses some.
+     */
+    async *watchState(directory = "", options = {}) {
+        const watched = new Watched(watchStateRequest(directory, options), options.retry ?? {});
+        yield* again(watched, (signal) => this.stubs.watchState(watched.request, { signal }), options.signal);
     }
     /**
      * Notes that the events of a named subscription were processed, up to the response with a token. A later `subscribe` without a token goes
@@ -383,6 +379,53 @@ function subscribeRequest(directory, options) {
         parallel,
         ...(filter && { filter: create(ReplayFilterSchema, filter) }),
     });
+}
+const watchStateOptionNames = {
+    formats: true,
+    filter: true,
+    interval: true,
+    columns: true,
+    players: true,
+    teams: true,
+    resolvePlayers: true,
+    heartbeat: true,
+    retry: true,
+    signal: true,
+};
+/** The request for a watch of states that the options describe. */
+function watchStateRequest(directory, options) {
+    checkNames("option of a watch", options, watchStateOptionNames);
+    const { formats = [], filter, interval, columns = [], players = [], teams = [], resolvePlayers = false, heartbeat } = options;
+    checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
+    return create(WatchStateRequestSchema, {
+        directory,
+        formats: [...formats],
+        columns: [...columns],
+        resolvePlayers,
+        include: players.length + teams.length > 0 ? [{ players: [...players], teams: [...teams] }] : [],
+        ...(filter && { filter: create(ReplayFilterSchema, filter) }),
+        ...(interval !== undefined && { interval: durationFromMs(interval) }),
+        ...(heartbeat !== undefined && { heartbeatInterval: durationFromMs(heartbeat) }),
+    });
+}
+/** Calls again and again, and yields what is made of each response. It throws the error after which there must be no other call. */
+async function* again(of, call, signal) {
+    for (;;) {
+        signal?.throwIfAborted();
+        let failure = new ReplaydError(Code.Unavailable, "the stream stopped");
+        of.called();
+        try {
+            for await (const response of connected(call, of.silence, signal))
+                yield of.take(response);
+        }
+        catch (thrown) {
+            signal?.throwIfAborted();
+            if (!(thrown instanceof ReplaydError))
+                throw thrown;
+            failure = thrown;
+        }
+        await sleep(of.delay(failure), signal);
+    }
 }
 /** Makes a call and yields its responses. It throws a ReplaydError, or the signal's reason. */
 async function* connected(call, silence, signal) {

@@ -1,3 +1,4 @@
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Replay } from "../gen/replayd/v1/replay_pb.js";
 import { FollowState, type StreamEnd, type StreamEventsRequest, type StreamEventsResponse, type StreamStart, type Table } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
@@ -18,8 +19,14 @@ export interface Retry {
     /** Called before each attempt, with the error and the delay in ms. */
     onRetry?: (error: ReplaydError, delay: number) => void;
 }
+/** The number of missed heartbeats after which a connection is considered dead. */
+export declare const silentHeartbeats = 3;
+/** A duration in ms, 0 without one. */
+export declare function milliseconds(duration?: Duration): number;
 /** Milliseconds without a response after which a connection is considered dead. */
-export declare function silenceOf({ heartbeatInterval: asked }: StreamEventsRequest): number;
+export declare function silenceOf({ heartbeatInterval: asked }: {
+    heartbeatInterval?: Duration | undefined;
+}): number;
 /** Adds the schema to each table. The daemon sends it only with the first of a kind. */
 export declare function addSchemas(tables: Table[], schemas: Map<string, Uint8Array>): void;
 /** The calls of one stream, of which each may fail. */

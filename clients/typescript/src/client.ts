@@ -38,11 +38,13 @@ import {
   type StreamEventsResponse,
   SuccessorRule,
 } from "../gen/replayd/v1/stream_pb.js";
+import { type WatchStateRequest, WatchStateRequestSchema } from "../gen/replayd/v1/state_pb.js";
 import { type SubscribeEventsRequest, SubscribeEventsRequestSchema } from "../gen/replayd/v1/subscribe_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch, type Event, type Kind } from "./event.js";
 import { type Retry, Session } from "./session.js";
+import { type States, Watched } from "./states.js";
 import { Stream } from "./stream.js";
 import { type Subscribed, Subscription } from "./subscription.js";
 import { Watchdog } from "./watchdog.js";
@@ -138,6 +140,30 @@ export interface SubscribeOptions
   parallel?: number;
 }
 
+/** The options of a watch of states. All are optional. See proto/replayd/v1/state.proto for details. */
+export interface WatchStateOptions {
+  /** Only games of these formats. */
+  formats?: readonly Format[];
+  /** Only games that match this filter. */
+  filter?: SearchFilter;
+  /** Milliseconds between responses. Default 1000. */
+  interval?: number;
+  /** The fields of a player that are wanted, by their names in sample_player, besides the number. Default: all. */
+  columns?: readonly string[];
+  /** Only these players. */
+  players?: readonly number[];
+  /** Only players of these teams. */
+  teams?: readonly number[];
+  /** Add the names of the clients of a teehistorian file, in the event's player. */
+  resolvePlayers?: boolean;
+  /** Milliseconds between responses when nothing changes. Default 15000. After three times as long without one the call is made again. */
+  heartbeat?: number;
+  /** How the call is made again after it broke. False disables that. */
+  retry?: Retry | false;
+  /** Ends the watch with the signal's reason. */
+  signal?: AbortSignal;
+}
+
 /** A filter of replays: ReplayFilter, or a plain object with some of its fields. */
 export type SearchFilter = MessageInitShape<typeof ReplayFilterSchema>;
 
@@ -221,21 +247,19 @@ export class Client {
    */
   async *subscribe(directory = "", options: SubscribeOptions = {}): AsyncGenerator<Subscribed, void, undefined> {
     const subscription = new Subscription(subscribeRequest(directory, options), options.retry ?? {});
-    const { signal } = options;
-    for (;;) {
-      signal?.throwIfAborted();
-      let failure = new ReplaydError(Code.Unavailable, "the stream stopped");
-      subscription.called();
-      try {
-        const call = (signal: AbortSignal) => this.stubs.subscribeEvents(subscription.request, { signal });
-        for await (const response of connected(call, subscription.silence, signal)) yield subscription.take(response);
-      } catch (thrown) {
-        signal?.throwIfAborted();
-        if (!(thrown instanceof ReplaydError)) throw thrown;
-        failure = thrown;
-      }
-      await sleep(subscription.delay(failure), signal);
-    }
+    yield* again(subscription, (signal) => this.stubs.subscribeEvents(subscription.request, { signal }), options.signal);
+  }
+
+  /**
+   * Yields the latest states of the live games below a directory, or of all roots, after each response: the same States, which the next
+   * response changes. `players` has the players of one.
+   *
+   * It goes on for ever. When the daemon restarts or the connection breaks, the games have other numbers; `retry` says how it calls
+   * again. States between two responses are left out, so whoever is slow misses some.
+   */
+  async *watchState(directory = "", options: WatchStateOptions = {}): AsyncGenerator<States, void, undefined> {
+    const watched = new Watched(watchStateRequest(directory, options), options.retry ?? {});
+    yield* again(watched, (signal) => this.stubs.watchState(watched.request, { signal }), options.signal);
   }
 
   /**
@@ -544,6 +568,65 @@ function subscribeRequest(directory: string, options: SubscribeOptions): Subscri
     parallel,
     ...(filter && { filter: create(ReplayFilterSchema, filter) }),
   });
+}
+
+const watchStateOptionNames: Record<keyof WatchStateOptions, true> = {
+  formats: true,
+  filter: true,
+  interval: true,
+  columns: true,
+  players: true,
+  teams: true,
+  resolvePlayers: true,
+  heartbeat: true,
+  retry: true,
+  signal: true,
+};
+
+/** The request for a watch of states that the options describe. */
+function watchStateRequest(directory: string, options: WatchStateOptions): WatchStateRequest {
+  checkNames("option of a watch", options, watchStateOptionNames);
+  const { formats = [], filter, interval, columns = [], players = [], teams = [], resolvePlayers = false, heartbeat } = options;
+  checkNames("field of a filter of replays", filter ?? {}, ReplayFilterSchema.field);
+  return create(WatchStateRequestSchema, {
+    directory,
+    formats: [...formats],
+    columns: [...columns],
+    resolvePlayers,
+    include: players.length + teams.length > 0 ? [{ players: [...players], teams: [...teams] }] : [],
+    ...(filter && { filter: create(ReplayFilterSchema, filter) }),
+    ...(interval !== undefined && { interval: durationFromMs(interval) }),
+    ...(heartbeat !== undefined && { heartbeatInterval: durationFromMs(heartbeat) }),
+  });
+}
+
+/** What is called again whenever a call has ended, and makes something of each response. */
+interface Endless<R, T> {
+  readonly silence: number;
+  called(): void;
+  take(response: R): T;
+  delay(error: ReplaydError): number;
+}
+
+/** Calls again and again, and yields what is made of each response. It throws the error after which there must be no other call. */
+async function* again<R, T>(
+  of: Endless<R, T>,
+  call: (signal: AbortSignal) => AsyncIterable<R>,
+  signal?: AbortSignal,
+): AsyncGenerator<T, void, undefined> {
+  for (;;) {
+    signal?.throwIfAborted();
+    let failure = new ReplaydError(Code.Unavailable, "the stream stopped");
+    of.called();
+    try {
+      for await (const response of connected(call, of.silence, signal)) yield of.take(response);
+    } catch (thrown) {
+      signal?.throwIfAborted();
+      if (!(thrown instanceof ReplaydError)) throw thrown;
+      failure = thrown;
+    }
+    await sleep(of.delay(failure), signal);
+  }
 }
 
 /** Makes a call and yields its responses. It throws a ReplaydError, or the signal's reason. */

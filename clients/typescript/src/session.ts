@@ -1,6 +1,7 @@
 // The state of a stream over several connections. It does no input or output.
 
 import { clone, create } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { Replay } from "../gen/replayd/v1/replay_pb.js";
 import {
   EndReason,
@@ -37,14 +38,18 @@ const defaultHeartbeat = 15_000;
 const minHeartbeat = 1_000;
 const maxHeartbeat = 300_000;
 /** The number of missed heartbeats after which a connection is considered dead. */
-const silentHeartbeats = 3;
+export const silentHeartbeats = 3;
 /** A connection that lasts this many ms resets the count of failures. The daemon may have had no replay to follow yet. */
 const lasting = 60_000;
 
+/** A duration in ms, 0 without one. */
+export function milliseconds(duration?: Duration): number {
+  return duration ? Number(duration.seconds) * 1e3 + duration.nanos / 1e6 : 0;
+}
+
 /** Milliseconds without a response after which a connection is considered dead. */
-export function silenceOf({ heartbeatInterval: asked }: StreamEventsRequest): number {
-  const heartbeat = asked ? Number(asked.seconds) * 1e3 + asked.nanos / 1e6 : 0;
-  return silentHeartbeats * Math.min(Math.max(heartbeat || defaultHeartbeat, minHeartbeat), maxHeartbeat);
+export function silenceOf({ heartbeatInterval: asked }: { heartbeatInterval?: Duration | undefined }): number {
+  return silentHeartbeats * Math.min(Math.max(milliseconds(asked) || defaultHeartbeat, minHeartbeat), maxHeartbeat);
 }
 
 /** Adds the schema to each table. The daemon sends it only with the first of a kind. */

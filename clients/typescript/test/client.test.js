@@ -2,16 +2,17 @@
 
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { openSync, closeSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { appendFileSync, openSync, closeSync, mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { Code, connect, EndReason, FollowState, Format, ReplaydError, ReplayView } from "../dist/node.js";
+import { Code, connect, EndReason, FollowState, Format, players, ReplaydError, ReplayView, States } from "../dist/node.js";
 import { recordBatch, table } from "../dist/arrow.js";
 import { Session } from "../dist/session.js";
+import { WatchStateResponseSchema } from "../gen/replayd/v1/state_pb.js";
 import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
 import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
 
@@ -20,6 +21,30 @@ const collect = async (stream) => {
   for await (const item of stream) all.push(item);
   return all;
 };
+
+test("states fold", () => {
+  const states = new States();
+  const told = () => players(states.get(3)).map(({ kind: { value } }) => [value.clientId, value.x]);
+  const game = (numbers, { x = 0, ...of } = {}) => {
+    const events = numbers.map((clientId) => ({ kind: { case: "samplePlayer", value: { clientId, x } } }));
+    states.apply(create(WatchStateResponseSchema, { replays: [{ replay: 3, tick: 1, players: { case: "teehistorian", value: { events } }, ...of }] }));
+  };
+  game([2, 0], { whole: true });
+  assert.deepEqual(told(), [[0, 0], [2, 0]]);
+  game([1, 2], { x: 5, removed: [0] });
+  assert.deepEqual(told(), [[1, 5], [2, 5]]);
+  game([]);
+  assert.deepEqual(told(), [[1, 5], [2, 5]]);
+  states.apply(create(WatchStateResponseSchema, { replays: [{ replay: 3, failure: { message: "later", retried: true } }] }));
+  states.apply(create(WatchStateResponseSchema));
+  assert.ok(states.get(3).failure && told().length === 2);
+  game([7], { whole: true, end: EndReason.FINISHED });
+  assert.ok(!states.get(3).failure && states.get(3).end);
+  assert.deepEqual(told(), [[7, 0]]);
+  states.apply(create(WatchStateResponseSchema));
+  assert.equal(states.size, 0);
+});
+
 const lines = (events) => events.map((event) => JSON.stringify(event));
 
 test("a broadcast is followed to its end", async () => {
@@ -151,6 +176,32 @@ describe("a daemon", () => {
     await client.deleteSubscription("stats");
     await assert.rejects(client.acknowledge("stats", new Uint8Array()), { reason: "SUBSCRIPTION_NOT_FOUND" });
     await assert.rejects(client.deleteSubscription("stats"), { reason: "SUBSCRIPTION_NOT_FOUND" });
+  });
+
+  test("the latest states of a game that grows, also when the daemon restarts", async () => {
+    mkdirSync(join(daemon.root, "games"));
+    const path = join(daemon.root, "games", "game.teehistorian");
+    const parts = [0, 1, 2, 3].map((i) => finished.bytes.subarray((finished.bytes.length * i) / 3, (finished.bytes.length * (i + 1)) / 3));
+    writeFileSync(path, parts[0]);
+    let [written, last] = [1, -1];
+    const calls = client.watchState("r/games", { interval: 50, columns: ["x"], resolvePlayers: true, retry: { initial: 10 } });
+    for await (const states of calls) {
+      assert.ok(states instanceof States && states.size <= 1);
+      const [game] = states.values();
+      if (game?.tick === undefined || game.tick === last) continue;
+      assert.ok(game.description.name === "r/games/game.teehistorian" && game.tick > last);
+      for (const { player, kind } of players(game)) assert.ok(player.name && kind.value.y === undefined);
+      last = game.tick;
+      if (written === 3) break;
+      appendFileSync(path, parts[written++]);
+      if (written === 2) { // the next call has the state again
+        await daemon.kill();
+        await daemon.start();
+      }
+    }
+    await assert.rejects(client.watchState("", { columns: ["nothing"] }).next(), /nothing/);
+    await assert.rejects(client.watchState("", { kinds: ["join"] }).next(), /no option of a watch "kinds"/);
+    await assert.rejects(client.watchState("", { signal: AbortSignal.abort(new Error("enough")) }).next(), /enough/);
   });
 
   test("several items can be requested at once", async () => {
@@ -311,6 +362,7 @@ describe("a daemon", () => {
       `watch("r")`,
       `replays("r")`,
       `subscribe("r")`,
+      `watchState("r", { heartbeat: 1000 })`,
     ]) {
       const script = `
         import { connect } from ${JSON.stringify(join(repository, "clients/typescript/dist/node.js"))};
