@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,26 +26,49 @@ import (
 	"github.com/replayd/replayd/service/stream"
 )
 
-// flights serves tables by Arrow Flight. A ticket is a StreamEventsRequest as JSON that selects events of one kind. Names,
-// filters, limits, powers and errors are those of StreamEvents.
+// flights serves tables by Arrow Flight. A ticket is a StreamEventsRequest as JSON that selects events of one kind, or of many replays a
+// SubscribeEventsRequest with options that do. Names, filters, limits, powers and errors are those of StreamEvents.
 type flights struct {
 	flight.UnimplementedFlightServiceServer
 
 	server *Server
 }
 
-// parseTicket parses a ticket, and returns the kind that it selects. Only opening the replay shows whether its format has the
-// kind.
-func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
+// ticket is a parsed ticket.
+type ticket struct {
+	req  *replaydv1.StreamEventsRequest
+	kind string                            // which it selects
+	many *replaydv1.SubscribeEventsRequest // nil for one replay; req is its options
+}
+
+// parseTicket parses a ticket. Only opening a replay shows whether its format has the kind.
+func parseTicket(b []byte) (t ticket, err error) {
+	var form struct {
+		Options json.RawMessage `json:"options"`
+	}
+	if json.Unmarshal(b, &form) == nil && form.Options != nil {
+		t.many = new(replaydv1.SubscribeEventsRequest)
+		if err := protojson.Unmarshal(b, t.many); err != nil {
+			return t, fault.BadRequest("ticket", "is no SubscribeEventsRequest as JSON: "+err.Error())
+		}
+		t.req, t.kind, err = tableOf(t.many.GetOptions(), "ticket.options.")
+		return t, err
+	}
 	req := new(replaydv1.StreamEventsRequest)
 	if err := protojson.Unmarshal(b, req); err != nil {
-		return nil, "", fault.BadRequest("ticket", "is no StreamEventsRequest as JSON: "+err.Error())
+		return t, fault.BadRequest("ticket", "is no StreamEventsRequest as JSON: "+err.Error())
 	}
+	t.req, t.kind, err = tableOf(req, "ticket.")
+	return t, err
+}
+
+// tableOf returns a request for tables, and the only kind that it selects. field is what stands before the names of its fields.
+func tableOf(req *replaydv1.StreamEventsRequest, field string) (*replaydv1.StreamEventsRequest, string, error) {
 	kind := ""
 	for _, f := range req.GetInclude() {
 		for _, k := range f.GetKinds() {
 			if kind != "" && kind != k {
-				return nil, "", fault.BadRequest("ticket.include", "has more than one kind: a flight is one table")
+				return nil, "", fault.BadRequest(field+"include", "has more than one kind: a flight is one table")
 			}
 			kind = k
 		}
@@ -55,15 +79,15 @@ func parseTicket(b []byte) (*replaydv1.StreamEventsRequest, string, error) {
 	}
 	switch {
 	case kind == "":
-		return nil, "", fault.BadRequest("ticket.include", "must have the kind of the table in each filter")
+		return nil, "", fault.BadRequest(field+"include", "must have the kind of the table in each filter")
 	case req.GetFollowSuccessors():
-		return nil, "", fault.BadRequest("ticket.follow_successors", "is not possible with Flight: the next replay is another flight")
+		return nil, "", fault.BadRequest(field+"follow_successors", "is not possible with Flight: the next replay is another flight")
 	case req.GetStart().GetWithState():
-		return nil, "", fault.BadRequest("ticket.start.with_state", "is not possible with Flight: its events would have no positions")
+		return nil, "", fault.BadRequest(field+"start.with_state", "is not possible with Flight: its events would have no positions")
 	case req.GetNarrowColumns():
-		return nil, "", fault.BadRequest("ticket.narrow_columns", "is not possible with Flight: a flight has one schema")
+		return nil, "", fault.BadRequest(field+"narrow_columns", "is not possible with Flight: a flight has one schema")
 	case req.GetEncoding() != replaydv1.Encoding_ENCODING_UNSPECIFIED && req.GetEncoding() != replaydv1.Encoding_ENCODING_ARROW:
-		return nil, "", fault.BadRequest("ticket.encoding", "must be ENCODING_ARROW")
+		return nil, "", fault.BadRequest(field+"encoding", "must be ENCODING_ARROW")
 	}
 	req.Encoding = replaydv1.Encoding_ENCODING_ARROW
 	return req, kind, nil
@@ -116,13 +140,21 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 	if err := s.enter(ctx, streamCost); err != nil {
 		return err
 	}
-	req, kind, err := parseTicket(t.GetTicket())
+	of, err := parseTicket(t.GetTicket())
 	if err != nil {
 		return err
 	}
-	name = req.GetReplay()
-	g := &flying{kind: kind, req: req, send: timed(ctx, out.Send), sent: s.sent(ctx)}
-	return s.Stream(ctx, req, g.frame)
+	g := &flying{kind: of.kind, req: of.req, send: timed(ctx, out.Send), sent: s.sent(ctx)}
+	if of.many == nil {
+		name = of.req.GetReplay()
+		return s.Stream(ctx, of.req, g.frame)
+	}
+	name = of.many.GetDirectory()
+	m, err := s.manyOf(ctx, of)
+	if err != nil {
+		return err
+	}
+	return m.send(ctx, g.messages)
 }
 
 // flying is a running DoGet.
@@ -166,8 +198,8 @@ var incomplete = map[replaydv1.EndReason]error{
 	replaydv1.EndReason_END_REASON_REMOVED:         source.ErrRemoved,
 }
 
-// messages sends IPC messages. The last one has the cursor.
-func (g *flying) messages(b, cursor []byte) error {
+// messages sends IPC messages. The last one has the metadata.
+func (g *flying) messages(b, metadata []byte) error {
 	for len(b) > 0 {
 		header, body, rest, err := nextMessage(b)
 		if err != nil {
@@ -175,7 +207,7 @@ func (g *flying) messages(b, cursor []byte) error {
 		}
 		data := &flight.FlightData{DataHeader: header, DataBody: body}
 		if b = rest; len(b) == 0 {
-			data.AppMetadata = cursor
+			data.AppMetadata = metadata
 		}
 		if err := g.send(data); err != nil {
 			return err
@@ -209,46 +241,64 @@ func nextMessage(b []byte) (header, body, rest []byte, err error) {
 	return header, b[:size], b[size:], nil
 }
 
-// infoOf returns the description of a flight without reading its replay.
+// infoOf returns the description of a flight of a replay without reading it.
 func infoOf(d *flight.FlightDescriptor, format replaydv1.Format) (*flight.FlightInfo, error) {
-	t, err := ticketOf(d)
+	b, err := ticketOf(d)
 	if err != nil {
 		return nil, err
 	}
-	req, kind, err := parseTicket(t)
+	t, err := parseTicket(b)
 	if err != nil {
 		return nil, err
 	}
+	return t.info(d, b, format)
+}
+
+// info returns the description of a flight of a replay.
+func (t *ticket) info(d *flight.FlightDescriptor, b []byte, format replaydv1.Format) (*flight.FlightInfo, error) {
 	c, err := codecOfFormat(format)
 	if err != nil {
 		return nil, err
 	}
-	schema, err := schemaOf(c, kind, req)
+	schema, err := schemaOf(c, t.kind, t.req)
 	if err != nil {
 		return nil, err
 	}
-	return &flight.FlightInfo{
-		Schema: schema, FlightDescriptor: d, TotalRecords: -1, TotalBytes: -1, Ordered: true,
-		Endpoint: []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: t}}},
-	}, nil
+	return infoWith(d, b, schema), nil
 }
 
-// info returns infoOf of a descriptor, and the name of its replay.
+// infoWith returns the description of a flight with a ticket and a schema.
+func infoWith(d *flight.FlightDescriptor, ticket, schema []byte) *flight.FlightInfo {
+	return &flight.FlightInfo{
+		Schema: schema, FlightDescriptor: d, TotalRecords: -1, TotalBytes: -1, Ordered: true,
+		Endpoint: []*flight.FlightEndpoint{{Ticket: &flight.Ticket{Ticket: ticket}}},
+	}
+}
+
+// info returns the description of a flight, and the name of its replay or directory.
 func (f *flights) info(ctx context.Context, d *flight.FlightDescriptor) (*flight.FlightInfo, string, error) {
-	t, err := ticketOf(d)
+	b, err := ticketOf(d)
 	if err != nil {
 		return nil, "", err
 	}
-	req, _, err := parseTicket(t)
+	t, err := parseTicket(b)
 	if err != nil {
 		return nil, "", err
 	}
-	r, err := f.server.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: req.GetReplay()})
-	if err != nil {
-		return nil, req.GetReplay(), err
+	if t.many != nil {
+		m, err := f.server.manyOf(ctx, t)
+		if err != nil {
+			return nil, t.many.GetDirectory(), err
+		}
+		schema, err := m.out.Schema()
+		return infoWith(d, b, schema), t.many.GetDirectory(), err
 	}
-	info, err := infoOf(d, r.GetReplay().GetFormat())
-	return info, req.GetReplay(), err
+	r, err := f.server.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: t.req.GetReplay()})
+	if err != nil {
+		return nil, t.req.GetReplay(), err
+	}
+	info, err := t.info(d, b, r.GetReplay().GetFormat())
+	return info, t.req.GetReplay(), err
 }
 
 // GetFlightInfo implements Flight.

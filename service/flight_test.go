@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -210,6 +212,132 @@ func TestFlight(t *testing.T) {
 	}
 }
 
+// TestFlightMany reads flights of many replays: their rows are those of the flights of each, one after the other, with its name, whole and
+// from any place between, and what is damaged is told at the end.
+func TestFlightMany(t *testing.T) {
+	dir := t.TempDir()
+	for i, to := range []string{"b.teehistorian", "a/2.teehistorian", "a/1.teehistorian"} {
+		write(t, filepath.Join(dir, to), gameOf{number: i + 1, server: to, start: time.Now()}.data(t))
+	}
+	write(t, filepath.Join(dir, "a", "no replay"), []byte("text"))
+	copyIn(t, dir, samples("dem", "round.dem"))
+	copyIn(t, dir, samples("dem", "dota.dem"))
+	d := start(t, dir)
+	c := flight.NewFlightServiceClient(d.conn)
+	ticketOf := func(req *replaydv1.SubscribeEventsRequest) *flight.Ticket {
+		b, err := protojson.Marshal(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &flight.Ticket{Ticket: b}
+	}
+	parted := func(rows []string) (replays, rest []string) { // the replay of each row, and the row without it
+		for _, row := range rows {
+			before, after, _ := strings.Cut(row, `"replay":"`)
+			replay, after, _ := strings.Cut(after, `"`)
+			replays, rest = append(replays, replay), append(rest, before+strings.TrimPrefix(after, ","))
+		}
+		return replays, rest
+	}
+	for what, test := range map[string]struct {
+		directory, kind string
+		options         *replaydv1.StreamEventsRequest
+		replays         []string
+	}{
+		"all":         {"", "player_diff", &replaydv1.StreamEventsRequest{}, []string{name("a", "1.teehistorian"), name("a", "2.teehistorian"), name("b.teehistorian")}},
+		"a directory": {name("a"), "player_diff", &replaydv1.StreamEventsRequest{Columns: []string{"x", "offset"}}, []string{name("a", "1.teehistorian"), name("a", "2.teehistorian")}},
+		"an expression": {"", "player_diff", &replaydv1.StreamEventsRequest{Where: "event.client_id == 0 && at_tick % 2 == 0", MaxBatchEvents: 50}, []string{
+			name("a", "1.teehistorian"), name("a", "2.teehistorian"), name("b.teehistorian"),
+		}},
+		"of one game": {"", "combat_log", &replaydv1.StreamEventsRequest{}, []string{name("dota.dem")}}, // Counter-Strike 2 has none
+	} {
+		var want, of []string
+		for _, replay := range test.replays {
+			one := proto.CloneOf(test.options)
+			one.Replay = replay
+			rows, _, err := fly(timeout(t), c, flightOf(t, one, test.kind), 0)
+			if err != nil || len(rows) == 0 {
+				t.Fatal(replay, err)
+			}
+			want, of = append(want, rows...), append(of, slices.Repeat([]string{replay}, len(rows))...)
+		}
+		test.options.Include = []*replaydv1.EventFilter{{Kinds: []string{test.kind}}}
+		req := &replaydv1.SubscribeEventsRequest{Directory: test.directory, Options: test.options}
+		got, _, err := fly(timeout(t), c, ticketOf(req), 0)
+		replays, got := parted(got)
+		if err != nil || !slices.Equal(got, want) || !slices.Equal(replays, of) {
+			t.Errorf("%s: %d rows, %v; want %d", what, len(got), err, len(want))
+		}
+		info, err := c.GetFlightInfo(timeout(t), &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: ticketOf(req).GetTicket()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if schema, err := flight.DeserializeSchema(info.GetSchema(), memory.DefaultAllocator); err != nil || schema.Field(0).Name != "replay" {
+			t.Errorf("%s: the schema is %v, %v", what, schema, err)
+		}
+		got = nil
+		for flights := 0; ; flights++ {
+			some, place, err := fly(timeout(t), c, ticketOf(req), 1)
+			if err != nil || flights > len(want) {
+				t.Fatal(what, flights, err)
+			}
+			if len(some) == 0 {
+				break
+			}
+			got, req.Token = append(got, some...), place
+		}
+		if replays, got = parted(got); !slices.Equal(got, want) || !slices.Equal(replays, of) {
+			t.Errorf("%s: resumed, %d rows of %d, or others", what, len(got), len(want))
+		}
+	}
+
+	// What is damaged is told behind the rows of all.
+	all := &replaydv1.SubscribeEventsRequest{Options: &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("player_diff")}}}
+	before, _, err := fly(timeout(t), c, ticketOf(all), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := zipped(t, read(t, finishedSample))
+	write(t, filepath.Join(dir, "a", "damaged.teehistorian.gz"), packed[:len(packed)/2])
+	got, _, err := fly(timeout(t), c, ticketOf(all), 0)
+	damaged := name("a", "damaged.teehistorian.gz")
+	if status.Code(err) != codes.DataLoss || !strings.Contains(err.Error(), "1 replays are not complete: "+damaged) {
+		t.Errorf("of a damaged replay: %v", err)
+	}
+	own := 0
+	got = slices.DeleteFunc(got, func(row string) bool {
+		is := strings.Contains(row, `"replay":"`+damaged+`"`)
+		if is {
+			own++
+		}
+		return is
+	})
+	if own == 0 || !slices.Equal(got, before) {
+		t.Errorf("%d rows of the damaged replay, and %d of the others; want %d", own, len(got), len(before))
+	}
+
+	sample := []*replaydv1.EventFilter{kinds("sample_player")}
+	for field, req := range map[string]*replaydv1.SubscribeEventsRequest{
+		"ticket.formats":         {Options: &replaydv1.StreamEventsRequest{Include: sample}},
+		"ticket.options.include": {Options: &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("nothing")}}},
+		"ticket.subscription":    {Options: all.GetOptions(), Subscription: "name"},
+		"ticket.parallel":        {Options: all.GetOptions(), Parallel: 2},
+		"ticket.options":         {Options: &replaydv1.StreamEventsRequest{Include: all.GetOptions().GetInclude(), Follow: true}},
+		"ticket.token":           {Options: all.GetOptions(), Token: []byte{9, 'x'}},
+		"formats[0]":             {Options: all.GetOptions(), Formats: []replaydv1.Format{99}},
+		"options.where":          {Options: &replaydv1.StreamEventsRequest{Include: all.GetOptions().GetInclude(), Where: "event.nothing == 1"}},
+		"options.columns":        {Options: &replaydv1.StreamEventsRequest{Include: all.GetOptions().GetInclude(), Columns: []string{"nothing"}}},
+	} {
+		_, _, err := fly(timeout(t), c, ticketOf(req), 0)
+		_, info := c.GetFlightInfo(timeout(t), &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: ticketOf(req).GetTicket()})
+		for _, err := range []error{err, info} {
+			if got := explainFailure(t, err); got.field != field {
+				t.Errorf("%s: %v", field, err)
+			}
+		}
+	}
+}
+
 // TestFlightRefusals checks that flights are refused as streams are.
 func TestFlightRefusals(t *testing.T) {
 	dir := t.TempDir()
@@ -271,6 +399,13 @@ func TestFlightOutsideOfScope(t *testing.T) {
 			if status.Code(err) != want {
 				t.Errorf("%s with the token %s: %v", what, token, err)
 			}
+		}
+		many, err := protojson.Marshal(&replaydv1.SubscribeEventsRequest{Formats: []replaydv1.Format{replaydv1.Format_FORMAT_TEEHISTORIAN}, Options: &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("tick")}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, _, err := fly(ctx, c, &flight.Ticket{Ticket: many}, 0); err != nil || (len(rows) > 0) != (token == "all") {
+			t.Errorf("of many replays, with the token %s: %d rows, %v", token, len(rows), err)
 		}
 		list, err := c.ListFlights(ctx, &flight.Criteria{})
 		if err != nil {

@@ -44,11 +44,14 @@ type kind struct {
 
 // NewEncoder returns an encoder.
 func NewEncoder(o Options) *Encoder {
-	e := &Encoder{kinds: map[uint8]*kind{}, narrow: o.Narrow}
-	if o.Compress {
-		e.options = []ipc.Option{ipc.WithLZ4(), ipc.WithCompressConcurrency(1), ipc.WithMinSpaceSavings(0.1)}
+	return &Encoder{kinds: map[uint8]*kind{}, narrow: o.Narrow, options: optionsOf(o.Compress)}
+}
+
+func optionsOf(compress bool) []ipc.Option {
+	if !compress {
+		return nil
 	}
-	return e
+	return []ipc.Option{ipc.WithLZ4(), ipc.WithCompressConcurrency(1), ipc.WithMinSpaceSavings(0.1)}
 }
 
 // Append appends the tables of a set that have rows to b, as entries of a field `repeated Table` with that number.
@@ -93,7 +96,7 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 		}
 		k.sent = record.Schema()
 	}
-	if err := e.write(&w.message, record); err != nil {
+	if err := write(&w.message, record, e.options); err != nil {
 		return b, err
 	}
 	name := t.Layout.Format.Kinds[t.Kind].Name
@@ -114,10 +117,10 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 
 // write writes the messages of a record batch to a buffer, which it empties first, and releases the batch. It uses a new IPC
 // writer for each batch, which writes all dictionaries, so that readers need only the schema.
-func (e *Encoder) write(to *bytes.Buffer, record arrow.RecordBatch) error {
+func write(to *bytes.Buffer, record arrow.RecordBatch, options []ipc.Option) error {
 	defer record.Release()
 	to.Reset()
-	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: to}, append(e.options, ipc.WithSchema(record.Schema()))...)
+	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: to}, append(options[:len(options):len(options)], ipc.WithSchema(record.Schema()))...)
 	if err := w.Write(record); err != nil {
 		return err
 	}
