@@ -168,12 +168,15 @@ func TestLeastBytes(t *testing.T) {
 		!slices.Equal(changed.GetRemoved(), []int32{1}) {
 		t.Errorf("a player has changed, another has left: %v", changed)
 	}
+	if again := take(4, sample(4, 7, "")); len(again.GetRemoved()) > 0 {
+		t.Errorf("who has left is told again: %v", again)
+	}
 	unfinished = true
-	if open := take(4, sample(4, 6, "")); !open.GetUnfinished() {
+	if open := take(5, sample(4, 6, "")); !open.GetUnfinished() {
 		t.Errorf("a tick may go on: %v", open)
 	}
 	unfinished = false
-	if closed := take(4, sample(4, 6, "")); closed.GetUnfinished() || len(closed.GetTeehistorian().GetEvents()) != 0 {
+	if closed := take(5, sample(4, 6, "")); closed.GetUnfinished() || len(closed.GetTeehistorian().GetEvents()) != 0 {
 		t.Errorf("the tick was complete: %v", closed)
 	}
 }

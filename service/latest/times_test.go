@@ -60,7 +60,11 @@ func TestTimes(t *testing.T) {
 								t.Errorf("of %d games, one is %v old", len(r.GetReplays()), of.GetAge().AsDuration())
 							}
 						}
-						switch responses++; responses {
+						responses++
+						if whole := r.GetReplays()[0].GetWhole(); whole != (responses == 1) {
+							t.Errorf("response %d is whole: %v", responses, whole)
+						}
+						switch responses {
 						case 1:
 							if late := now.Sub(began); late > 4*latest.MinInterval {
 								t.Errorf("the first state comes after %v", late)
