@@ -510,10 +510,12 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 
 // refusable reports whether a request may be refused because no event can meet its expression: none of the replay does.
 func (o *Oracle) refusable(req *replaydv1.StreamEventsRequest) bool {
-	return req.GetWhere() != "" && !slices.ContainsFunc(o.events, func(e event) bool {
-		_, ok := o.deliver(req, &e)
-		return ok
-	})
+	for i := range o.events {
+		if _, ok := o.deliver(req, &o.events[i]); ok {
+			return false
+		}
+	}
+	return req.GetWhere() != ""
 }
 
 // Expect returns the present events that a request must receive. The start `now` receives none.

@@ -89,6 +89,8 @@ export interface StreamOptions {
 export interface SubscribeOptions extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
     /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
     token?: Uint8Array;
+    /** The name under which the daemon keeps where the subscription stands. Without a token it goes on behind what was acknowledged. */
+    subscription?: string;
     /** Only replays of these formats. */
     formats?: readonly Format[];
     /** Only replays that match this filter. */
@@ -164,6 +166,13 @@ export declare class Client {
      * again. States between two responses are left out, so whoever is slow misses some.
      */
     watchState(directory?: string, options?: WatchStateOptions): AsyncGenerator<States, void, undefined>;
+    /**
+     * Notes that the events of a named subscription were processed, up to the response with a token. A later `subscribe` without a token goes
+     * on behind it.
+     */
+    acknowledge(subscription: string, token: Uint8Array): Promise<void>;
+    /** Removes a named subscription. A call that runs under its name ends. */
+    deleteSubscription(subscription: string): Promise<void>;
     /** @internal Sends a file's bytes and receives its events. Browsers do not support this. */
     protected upload(source: Bytes, name: string, options: StreamOptions): {
         session: Session;
