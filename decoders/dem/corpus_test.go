@@ -8,13 +8,13 @@ import (
 	"github.com/replayd/replayd/decoders/dem"
 )
 
-// eachField calls f with every field that is told of any entity of a demo.
-func eachField(t *testing.T, data []byte, f func(name string, v *dem.FieldValue)) {
+// eachField calls f with every value that is told of some fields of any entity of a demo.
+func eachField(t *testing.T, data []byte, f func(v *dem.FieldValue), fields ...string) {
 	t.Helper()
-	decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {
-		fields := fieldsOf(ev)
-		for i := range fields {
-			f(d.Name(fields[i].Field), &fields[i])
+	opts := dem.Options{Kinds: isEntity, Fields: func(_, name string) bool { return slices.Contains(fields, name) }}
+	decode(t, data, opts, func(_ *dem.Decoder, ev *dem.Event) {
+		for fields, i := fieldsOf(ev), 0; i < len(fields); i++ {
+			f(&fields[i])
 		}
 	})
 }
@@ -22,11 +22,7 @@ func eachField(t *testing.T, data []byte, f func(name string, v *dem.FieldValue)
 // TestMatchID: numbers of matches are larger than 32 bits. Those of January 2024 begin with 75.
 func TestMatchID(t *testing.T) {
 	var got []uint64
-	eachField(t, readCorpus(t, autoDem), func(name string, v *dem.FieldValue) {
-		if name == "m_pGameRules.m_unMatchID64" {
-			got = append(got, v.Uint)
-		}
-	})
+	eachField(t, readCorpus(t, autoDem), func(v *dem.FieldValue) { got = append(got, v.Uint) }, "m_pGameRules.m_unMatchID64")
 	if want := []uint64{7518690009}; !slices.Equal(got, want) {
 		t.Errorf("matches %d, want %d", got, want)
 	}
@@ -39,15 +35,12 @@ func TestEyeAngles(t *testing.T) {
 		if name[0] != '1' {
 			continue // CS2's demos have numbers for names
 		}
-		eachField(t, data, func(field string, v *dem.FieldValue) {
-			if field != "m_angEyeAngles" {
-				return
-			}
+		eachField(t, data, func(v *dem.FieldValue) {
 			seen++
 			if a := v.Vector; a.X < -90 || a.X > 90 || a.Y < -180 || a.Y > 180 || a.Z < -20 || a.Z > 20 {
 				t.Errorf("%s: eye angles %v", name, a)
 			}
-		})
+		}, "m_angEyeAngles")
 	}
 	if seen < 1000 {
 		t.Errorf("%d eye angles only", seen)
@@ -73,12 +66,12 @@ func TestSignedTypes(t *testing.T) {
 	} {
 		t.Run(test.file+"/"+test.field, func(t *testing.T) {
 			seen, low, high := 0, int64(math.MaxInt64), int64(math.MinInt64)
-			eachField(t, files[test.file], func(field string, v *dem.FieldValue) {
-				if field == test.field && v.ValueCase == dem.FieldValueValueInt {
+			eachField(t, files[test.file], func(v *dem.FieldValue) {
+				if v.ValueCase == dem.FieldValueValueInt {
 					seen++
 					low, high = min(low, v.Int), max(high, v.Int)
 				}
-			})
+			}, test.field)
 			if seen == 0 || low != test.low || high != test.high {
 				t.Errorf("%d values from %d to %d, want %d to %d", seen, low, high, test.low, test.high)
 			}

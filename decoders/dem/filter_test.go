@@ -53,8 +53,7 @@ func TestFilters(t *testing.T) {
 			} else if strings.HasPrefix(name, "dead") {
 				class = "CCitadelPlayerPawn"
 			}
-			d0 := decode(t, data, dem.Options{}, func(*dem.Decoder, *dem.Event) {})
-			want, _ := texts(t, data, dem.Options{}, nil)
+			want, d0 := texts(t, data, dem.Options{}, nil)
 			var entities, rest []string
 			i := 0
 			decode(t, data, dem.Options{}, func(d *dem.Decoder, ev *dem.Event) {

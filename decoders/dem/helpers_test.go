@@ -2,6 +2,8 @@ package dem_test
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -86,30 +88,38 @@ func decode(tb testing.TB, data []byte, opts dem.Options, f func(d *dem.Decoder,
 }
 
 // leafText writes the value of a field as the reference does.
-func leafText(f *dem.FieldValue) string {
+func leafText(f *dem.FieldValue) string { return string(appendLeaf(nil, f)) }
+
+func appendLeaf(b []byte, f *dem.FieldValue) []byte {
 	switch f.ValueCase {
 	case dem.FieldValueValueInt:
-		return "i" + strconv.FormatInt(f.Int, 10)
+		return strconv.AppendInt(append(b, 'i'), f.Int, 10)
 	case dem.FieldValueValueUint:
-		return "i" + strconv.FormatUint(f.Uint, 10)
+		return strconv.AppendUint(append(b, 'i'), f.Uint, 10)
 	case dem.FieldValueValueHandle:
-		return "i" + strconv.FormatUint(uint64(f.Handle), 10)
+		return strconv.AppendUint(append(b, 'i'), uint64(f.Handle), 10)
 	case dem.FieldValueValueFloat:
-		return fmt.Sprintf("f%08x", math.Float32bits(f.Float))
+		return appendBits(append(b, 'f'), f.Float)
 	case dem.FieldValueValueBool:
-		return "b" + strconv.FormatBool(f.Bool)
+		return strconv.AppendBool(append(b, 'b'), f.Bool)
 	case dem.FieldValueValueText:
-		return "s" + strconv.Quote(string(f.Text))
+		return strconv.AppendQuote(append(b, 's'), string(f.Text))
 	case dem.FieldValueValueVector:
-		return fmt.Sprintf("v%08x%08x%08x", math.Float32bits(f.Vector.X), math.Float32bits(f.Vector.Y), math.Float32bits(f.Vector.Z))
+		return appendBits(append(b, 'v'), f.Vector.X, f.Vector.Y, f.Vector.Z)
 	case dem.FieldValueValueTuple:
-		s := "v"
-		for _, x := range f.Tuple.Values {
-			s += fmt.Sprintf("%08x", math.Float32bits(x))
-		}
-		return s
+		return appendBits(append(b, 'v'), f.Tuple.Values...)
 	}
-	return "?"
+	return append(b, '?')
+}
+
+// appendBits appends the bits of numbers, in eight hexadecimal digits each.
+func appendBits(b []byte, numbers ...float32) []byte {
+	for _, x := range numbers {
+		var bits [4]byte
+		binary.BigEndian.PutUint32(bits[:], math.Float32bits(x))
+		b = hex.AppendEncode(b, bits[:])
+	}
+	return b
 }
 
 // readable writes an event for people: values as they are.

@@ -15,7 +15,7 @@ import (
 // TestSkippedUpdates: of updates that change nothing that is asked for, nothing is missing. With faults, all of them are decoded.
 func TestSkippedUpdates(t *testing.T) {
 	t.Run("match", func(t *testing.T) { skipsUpdates(t, demtest.Match()) })
-	for name, data := range source2(t) {
+	for name, data := range someSource2(t) {
 		t.Run(name, func(t *testing.T) { skipsUpdates(t, data) })
 	}
 }

@@ -65,17 +65,14 @@ func TestMinusOne(t *testing.T) {
 func TestClips(t *testing.T) {
 	full := 0
 	for _, data := range source2(t) {
-		eachField(t, data, func(name string, v *dem.FieldValue) {
-			switch name {
-			case "m_iClip", "m_iBonusClip", "m_iClip1", "m_iClip2":
-				if v.Int < -1 || v.Int > 1000 {
-					t.Errorf("%s is %d", name, v.Int)
-				}
-				if v.Int > 0 {
-					full++
-				}
+		eachField(t, data, func(v *dem.FieldValue) {
+			if v.Int < -1 || v.Int > 1000 {
+				t.Errorf("a weapon has %d rounds", v.Int)
 			}
-		})
+			if v.Int > 0 {
+				full++
+			}
+		}, "m_iClip", "m_iBonusClip", "m_iClip1", "m_iClip2")
 	}
 	if full == 0 {
 		t.Error("no weapon has rounds")

@@ -142,8 +142,8 @@ func checkCommands(t *testing.T, data []byte, all []demtest.Issued) (sources [4]
 
 // TestUserCommands: commands of which a recording has the differences are what they were.
 func TestUserCommands(t *testing.T) {
-	all := demtest.Commands(rand.New(rand.NewPCG(1, 2)), 10, 10_000)
-	if sources := checkCommands(t, demtest.CommandDemo(all), all); sources[UserCmdSourceDelta] < 99_000 || sources[UserCmdSourceFull] < 300 {
+	all := demtest.Commands(rand.New(rand.NewPCG(1, 2)), 10, 2500)
+	if sources := checkCommands(t, demtest.CommandDemo(all), all); sources[UserCmdSourceDelta] < 24_700 || sources[UserCmdSourceFull] < 70 {
 		t.Errorf("%v", sources)
 	}
 }

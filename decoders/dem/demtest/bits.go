@@ -16,12 +16,14 @@ func (w *Bits) Len() int { return w.n }
 
 // Bits writes the n lowest bits of v.
 func (w *Bits) Bits(v uint64, n int) {
-	for i := range n {
-		if w.n&7 == 0 {
+	for n > 0 {
+		at := w.n & 7
+		if at == 0 {
 			w.buf = append(w.buf, 0)
 		}
-		w.buf[w.n>>3] |= byte(v>>i&1) << (w.n & 7)
-		w.n++
+		k := min(n, 8-at) // those that fit into the last byte
+		w.buf[w.n>>3] |= byte(v&(1<<k-1)) << at
+		w.n, n, v = w.n+k, n-k, v>>k
 	}
 }
 
