@@ -3,6 +3,7 @@ package replayd
 import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/replayd/replayd/proto/protoscan"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
@@ -12,14 +13,37 @@ import (
 // proto.Unmarshal. For bytes that these functions do not expect, such as a field of a newer daemon, the caller uses
 // proto.Unmarshal.
 
+// fast is one of the three kinds.
+type fast uint8
+
+const (
+	fastNone fast = iota // of all other kinds
+	fastPlayerDiff
+	fastInputDiff
+	fastTick
+)
+
+// fastOf returns which of the three kinds has a message. It does so by its name: kinds are read when the first event is.
+func fastOf(message protoreflect.FullName) fast {
+	switch message {
+	case "replayd.teehistorian.v1.PlayerDiff":
+		return fastPlayerDiff
+	case "replayd.teehistorian.v1.InputDiff":
+		return fastInputDiff
+	case "replayd.teehistorian.v1.Tick":
+		return fastTick
+	}
+	return fastNone
+}
+
 // fastValue returns the message of an event of one of the three kinds, or nil.
 func fastValue(k *kind, b []byte) proto.Message {
-	switch k {
-	case playerDiffKind:
+	switch k.fast {
+	case fastPlayerDiff:
 		if m := new(teehistorianv1.PlayerDiff); playerDiff(b, m) {
 			return m
 		}
-	case inputDiffKind:
+	case fastInputDiff:
 		all := new(struct { // one allocation
 			diff         teehistorianv1.InputDiff
 			input, delta teehistorianv1.Input
@@ -28,7 +52,7 @@ func fastValue(k *kind, b []byte) proto.Message {
 		if inputDiff(b, &all.diff) {
 			return &all.diff
 		}
-	case tickKind:
+	case fastTick:
 		if m := new(teehistorianv1.Tick); tick(b, m) {
 			return m
 		}
@@ -39,15 +63,15 @@ func fastValue(k *kind, b []byte) proto.Message {
 // fastUnmarshal unmarshals b into m and overwrites what m holds. done is false for other kinds and for unexpected bytes. ok is
 // false if m has the wrong type.
 func fastUnmarshal(k *kind, b []byte, m proto.Message) (done, ok bool) {
-	switch k {
-	case playerDiffKind:
+	switch k.fast {
+	case fastPlayerDiff:
 		m, ok := m.(*teehistorianv1.PlayerDiff)
 		if !ok {
 			return false, false
 		}
 		clearUnknown(m)
 		return playerDiff(b, m), true
-	case inputDiffKind:
+	case fastInputDiff:
 		m, ok := m.(*teehistorianv1.InputDiff)
 		if !ok {
 			return false, false
@@ -59,7 +83,7 @@ func fastUnmarshal(k *kind, b []byte, m proto.Message) (done, ok bool) {
 		clearUnknown(m.Input)
 		clearUnknown(m.Diff)
 		return inputDiff(b, m), true
-	case tickKind:
+	case fastTick:
 		m, ok := m.(*teehistorianv1.Tick)
 		if !ok {
 			return false, false
@@ -76,24 +100,6 @@ func clearUnknown(m proto.Message) {
 		r.SetUnknown(nil)
 	}
 }
-
-var playerDiffKind, inputDiffKind, tickKind = func() (p, i, t *kind) {
-	for _, f := range formats() {
-		if f.name == "teehistorian" {
-			for _, k := range f.kinds {
-				switch k.name {
-				case "player_diff":
-					p = k
-				case "input_diff":
-					i = k
-				case "tick":
-					t = k
-				}
-			}
-		}
-	}
-	return p, i, t
-}()
 
 // flat holds the wire values of a message's fields by number. The message has only varint fields, with numbers up to 10.
 type flat [11]uint64

@@ -31,6 +31,7 @@ type kind struct {
 	name    string
 	number  protowire.Number // of the field in Event
 	message protoreflect.MessageType
+	fast    fast
 }
 
 func (f *format) kind(n protowire.Number) *kind {
@@ -82,7 +83,9 @@ func newFormat(list protoreflect.FieldDescriptor) (*format, bool) {
 		field := fields.Get(i)
 		switch oneof := field.ContainingOneof(); {
 		case oneof != nil && oneof.Name() == "kind" && field.Message() != nil:
-			k := &kind{name: string(field.Name()), number: field.Number(), message: messageType(field.Message())}
+			k := &kind{
+				name: string(field.Name()), number: field.Number(), message: messageType(field.Message()), fast: fastOf(field.Message().FullName()),
+			}
 			f.kinds[k.number] = k
 			if int(k.number) < len(f.small) {
 				f.small[k.number] = k

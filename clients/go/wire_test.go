@@ -1,6 +1,7 @@
 package replayd
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,9 +23,22 @@ func TestFormats(t *testing.T) {
 			}
 		}
 	}
-	if playerDiffKind == nil || inputDiffKind == nil || tickKind == nil {
+	if kinds := fastKinds(); len(kinds) != 3 || kinds[0].name != "player_diff" || kinds[1].name != "input_diff" || kinds[2].name != "tick" {
 		t.Error("a kind of fast.go does not exist")
 	}
+}
+
+// fastKinds returns the kinds of fast.go, in their order.
+func fastKinds() (kinds []*kind) {
+	for _, f := range formats() {
+		for _, k := range f.kinds {
+			if k.fast != fastNone {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	slices.SortFunc(kinds, func(a, b *kind) int { return int(a.fast) - int(b.fast) })
+	return kinds
 }
 
 // FuzzValue compares the decoders of fast.go with proto.Unmarshal.
@@ -46,8 +60,9 @@ func FuzzValue(f *testing.F) {
 		f.Add(uint8(max(0, i-1)), append(b, 0x80))      // half a varint
 		f.Add(uint8(max(0, i-1)), b[:max(0, len(b)-1)]) // cut
 	}
+	kinds := fastKinds()
 	f.Fuzz(func(t *testing.T, which uint8, b []byte) {
-		k := []*kind{playerDiffKind, inputDiffKind, tickKind}[which%3]
+		k := kinds[which%3]
 		want := k.message.New().Interface()
 		bad := proto.Unmarshal(b, want)
 		e := Event{Kind: k.name, kind: k, wire: b, size: uint32(len(b))}
