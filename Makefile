@@ -20,8 +20,8 @@ BENCH     ?= .
 # Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
 # the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
 # less with it, or are skipped. So ALONE and, of the three layers, the packages with such tests are tested without it.
-ALONE   := /(bench|decoders|docs|examples|packaging|proto|testdata|tools|replay/(codec|cursor|filter|source|table/tablefile))(/|$$)
-SHARING := -run 'Shared|Sample|Golden|Seek|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
+ALONE   := /(bench|clients/(go/dem|same)|cmd/(internal/terminal|replayd)|decoders|docs|examples|internal/(frozen|natsconn|nearest)|packaging|proto|replay|service/(describe|streamtest)|testdata|tools)(/|$$)
+SHARING := -run 'Shared|Sample|Golden|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
 LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' replay service fleet))))
 
 # Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests
