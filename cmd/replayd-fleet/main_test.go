@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,12 +11,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
-	"github.com/replayd/replayd/fleet/queue/natsserver"
 )
 
-// TestMain makes the test binary act as the programs when it is called by their names.
+// TestMain makes the test binary act as the program when it is called by its name.
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){name: main, natsProgram: natsMain})
+	testscript.Main(cleaning{m}, map[string]func(){name: main})
 }
 
 // TestScript runs the scripts of testdata/script, each as a user would at a shell. $FINISHED is the path of a sample.
@@ -31,11 +29,6 @@ func TestScript(t *testing.T) {
 		},
 	})
 }
-
-// natsProgram is the name by which the test binary is replayd-nats.
-const natsProgram = "replayd-nats"
-
-func natsMain() { os.Exit(natsserver.Run(context.Background(), os.Args[1:], os.Stderr)) }
 
 // cleaning runs the tests and then removes the program that they built.
 type cleaning struct{ *testing.M }
@@ -98,5 +91,11 @@ func startNodes(t *testing.T, n int) (nodes []*node) {
 // startNATS starts a server of the queue. The caller kills it.
 func startNATS(t *testing.T, url, dir string) *exec.Cmd {
 	t.Helper()
-	return commandtest.Start(t, commandtest.Self(t, natsProgram, "-nats", url, "-dir", dir, "-no-sync"))
+	return commandtest.Start(t, natsCommand(t, url, dir))
+}
+
+// natsCommand returns a command that runs replayd-nats, without the race detector: its server is another project's.
+func natsCommand(t *testing.T, url, dir string) *exec.Cmd {
+	t.Helper()
+	return exec.Command(commandtest.Build(t, "../replayd-nats", "replayd-nats"), "-nats", url, "-dir", dir, "-no-sync")
 }

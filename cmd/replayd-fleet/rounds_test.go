@@ -170,7 +170,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		return p
 	}
 	add("nats", 256<<20, func(_ *part, dir string) *exec.Cmd {
-		return commandtest.Self(t, natsProgram, "-nats", w.server, "-dir", filepath.Join(dir, "js"), "-no-sync")
+		return natsCommand(t, w.server, filepath.Join(dir, "js"))
 	})
 	for i := range 3 {
 		add(fmt.Sprintf("worker%d", i), 16<<20, func(p *part, dir string) *exec.Cmd {

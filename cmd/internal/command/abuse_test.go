@@ -89,7 +89,7 @@ func TestAbuse(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for program(t, health...).Run() != nil {
+		for released(t, health...).Run() != nil {
 			time.Sleep(10 * time.Millisecond)
 		}
 		// All connect before the first one is closed: who comes later waits, and may send less.
@@ -113,7 +113,7 @@ func TestAbuse(t *testing.T) {
 				}
 			}
 		}
-		if err := program(t, health...).Run(); err != nil {
+		if err := released(t, health...).Run(); err != nil {
 			t.Errorf("others are no longer served: %v", err)
 		}
 		lacks := func(name string) bool { // for gRPC and for the web

@@ -19,14 +19,13 @@ import (
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	temporary, index := t.TempDir(), filepath.Join(t.TempDir(), "index")
-	run := func(args ...string) *exec.Cmd {
-		cmd := program(t, args...)
+	run := func(cmd *exec.Cmd) *exec.Cmd {
 		// What the environment has for the user's own daemon is not for the demonstration.
 		cmd.Env = append(cmd.Environ(), "TMPDIR="+temporary, "REPLAYD_INDEX="+index, "REPLAYD_ROOT="+temporary, "REPLAYD_TOKEN_FILE="+index)
 		return cmd
 	}
 	addr := commandtest.FreeAddr(t)
-	cmd := run("demo", "--listen", addr, "--web-listen", "none")
+	cmd := run(program(t, "demo", "--listen", addr, "--web-listen", "none"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func TestDemo(t *testing.T) {
 		State string `json:"state"`
 	}
 	waitFor(t, "a live game", func() bool {
-		out, err := run("ls", "--addr", addr, "--format", "json", "live").Output()
+		out, err := run(released(t, "ls", "--addr", addr, "--format", "json", "live")).Output()
 		for line := range strings.Lines(string(out)) {
 			if json.Unmarshal([]byte(line), &game) == nil && strings.HasSuffix(game.Name, ".teehistorian") {
 				return err == nil && game.State == "REPLAY_STATE_GROWING"
@@ -48,10 +47,10 @@ func TestDemo(t *testing.T) {
 		Map string `json:"map_replay"`
 	}
 	waitFor(t, "its map", func() bool {
-		out, err := run("info", "--addr", addr, "--format", "json", game.Name).Output()
+		out, err := run(released(t, "info", "--addr", addr, "--format", "json", game.Name)).Output()
 		return err == nil && json.Unmarshal(out, &described) == nil && described.Map == "live/course.map"
 	})
-	follow := run("cat", "--addr", addr, "--follow", "--kind", "player_diff", game.Name)
+	follow := run(released(t, "cat", "--addr", addr, "--follow", "--kind", "player_diff", game.Name))
 	out, err := follow.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -30,5 +30,5 @@ func TestGreeting(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { kill(cmd) })
-	waitFor(t, "health", func() bool { return program(t, "health", "--addr", addr).Run() == nil })
+	waitFor(t, "health", func() bool { return released(t, "health", "--addr", addr).Run() == nil })
 }

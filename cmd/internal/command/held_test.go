@@ -39,7 +39,7 @@ func TestHeldCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for program(t, "health", "--addr", c.addr, "--token", "good").Run() != nil {
+	for released(t, "health", "--addr", c.addr, "--token", "good").Run() != nil {
 		time.Sleep(10 * time.Millisecond)
 	}
 	p := process{cmd.Process.Pid}

@@ -31,6 +31,12 @@ func build(t *testing.T) string {
 	return commandtest.Build(t, "../../replayd", "replayd")
 }
 
+// released returns a command that runs the program as released, which starts several times faster than the test binary.
+func released(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return exec.Command(build(t), args...)
+}
+
 // program returns a command that runs the test binary as the program.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()

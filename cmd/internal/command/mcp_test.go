@@ -26,7 +26,7 @@ func TestMCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { kill(daemon) })
-	waitFor(t, "health", func() bool { return program(t, "health", "--addr", addr).Run() == nil })
+	waitFor(t, "health", func() bool { return released(t, "health", "--addr", addr).Run() == nil })
 
 	self := exec.Command(build(t), "mcp", filepath.Join(samples, "dem")) // it starts a daemon of its own
 	for command, want := range map[*exec.Cmd]string{program(t, "mcp", "--addr", addr): `"samples/`, self: `"local/dota.dem"`} {
@@ -66,7 +66,7 @@ func TestMCP(t *testing.T) {
 		{"mcp", "--http", "127.0.0.1", "--addr", addr}, {"mcp", "--http-insecure", "--addr", addr},
 		{"mcp", "--addr", addr, samples}, {"mcp", filepath.Join(samples, "none")}, {"mcp", filepath.Join(samples, "dem", "dota.dem")},
 	} {
-		if err := program(t, args...).Run(); err == nil {
+		if err := released(t, args...).Run(); err == nil {
 			t.Errorf("%v: no error", args)
 		}
 	}

@@ -79,7 +79,7 @@ func TestSocketActivation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		out, err := program(t, "health", "--addr", addr).Output()
+		out, err := released(t, "health", "--addr", addr).Output()
 		if err == nil && strings.Contains(string(out), "SERVING") {
 			break
 		}
