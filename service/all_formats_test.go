@@ -58,7 +58,7 @@ func TestAllFormats(t *testing.T) {
 			for _, size := range sizes {
 				req := &replaydv1.StreamEventsRequest{Replay: replay.GetName(), MaxBatchEvents: size}
 				begun := d.Session(timeout(t), req, nil)
-				step := max(1, len(begun.Responses)/60)
+				step := max(1, len(begun.Responses)/20)
 				for n := 1; n <= len(begun.Responses); n += step {
 					h := streamtest.History{{Responses: begun.Responses[:n], Cut: true}}
 					h = append(h, d.Session(timeout(t), streamtest.Resumed(req, h), nil))
@@ -83,7 +83,7 @@ func TestAllFormats(t *testing.T) {
 // them at some places.
 func TestCorpus(t *testing.T) {
 	streamtest.SkipLong(t)
-	every, largest := 7, int64(1<<20)
+	every, largest := 12, int64(1<<20)
 	if wholeCorpus() {
 		every, largest = 1, 20<<20
 	}

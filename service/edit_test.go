@@ -17,7 +17,7 @@ import (
 	"github.com/replayd/replayd/service/streamtest"
 )
 
-var edits = flag.Int("edits", 200, "how many edits of files of each format TestEdits makes")
+var edits = flag.Int("edits", 80, "how many edits of files of each format TestEdits makes")
 
 // TestEdits edits files that the daemon serves. A cursor from before the edit is refused, or leads to exactly the events that
 // the edited file has from that place on.

@@ -68,7 +68,7 @@ func TestRandomRequestsOfLongDemo(t *testing.T) {
 		short = filepath.Join("..", "..", "shared", "corpus", "dem", "haste", "auto-20240102-2233-start-____.dem")
 	}
 	path := filepath.Join(t.TempDir(), "long.dem")
-	data, err := demtest.Repeat(read(t, short), 3*int(codecdem.Codec.Spacing))
+	data, err := demtest.Repeat(read(t, short), 2*int(codecdem.Codec.Spacing))
 	if err != nil {
 		t.Fatal(err)
 	}
