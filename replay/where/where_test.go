@@ -73,6 +73,7 @@ func TestMatch(t *testing.T) {
 	}}}
 	names := []string{"m_iHealth", "CHero", "m_flSpeed"}
 	shot := &demv1.Event{Kind: &demv1.Event_MatchSummary{MatchSummary: &demv1.MatchSummary{StartTime: timestamppb.New(timestamppb.Now().AsTime())}}}
+	fault := &demv1.Event{Kind: &demv1.Event_Fault{Fault: &demv1.Fault{Kind: demv1.FaultKind_FAULT_KIND_RECORD}}}
 	for _, test := range []struct {
 		event proto.Message
 		where string
@@ -116,6 +117,8 @@ func TestMatch(t *testing.T) {
 		{update, "event.fields[7].field == 'm_flSpeed'", false},
 		{update, "at_tick < 0", true},
 		{update, "has(event.class) && event.fields.all(f, has(f.field))", true}, // whatever the numbers are
+		{fault, "event.kind == 'FAULT_KIND_RECORD'", true},
+		{fault, "event.kind == '1'", false}, // a number that has a name is the name
 		{shot, "kind == 'match_summary' && event.start_time > timestamp('2001-01-01T00:00:00Z') && event.start_time.getFullYear() > 2001", true},
 	} {
 		f := tee
@@ -182,6 +185,8 @@ func TestRefused(t *testing.T) {
 		{"{'a': 1}['a'] == 1", "maps and messages cannot be made", nil},
 		{"event.name.matches(event.name)", "the pattern of matches must be a text", nil},
 		{"player.name.matches('(abcdef){900}')", "the pattern repeats too much", nil},
+		{"player.name.matches('a{0,900}b{0,900}')", "the pattern repeats too much", nil},
+		{"time == 9007199254740993", "no matching overload", nil}, // which is no double
 		{"player.name.matches('" + strings.Repeat("a", 257) + "')", "the pattern has 257 bytes", nil},
 		{"player.name.matches('(')", "missing closing )", nil},
 		{"[1, 2].map(x, x + 1) == []", "column 11: map cannot be used", nil},
