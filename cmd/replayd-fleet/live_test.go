@@ -56,6 +56,8 @@ type fleet struct {
 }
 
 func newFleet(t *testing.T, daemons int) *fleet {
+	build(t) // now, so that no deadline includes it
+	natsCommand(t, "", "")
 	f := &fleet{t: t, dir: t.TempDir(), natsDir: t.TempDir(), url: "nats://" + commandtest.FreeAddr(t), daemons: make([]*exec.Cmd, daemons)}
 	f.root = f.url + "?server=" + commandtest.FreeAddr(t) // where nobody is
 	for range daemons {
@@ -220,7 +222,7 @@ func TestLive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(n)*5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), commandtest.Patience+time.Duration(n)*5*time.Second)
 	defer cancel()
 	f.startNATS()
 	f.startShip(nil)
@@ -291,7 +293,7 @@ func TestLive(t *testing.T) {
 // does not exist. What is replaced beside the game server ends as replaced.
 func TestLiveAway(t *testing.T) {
 	f := newFleet(t, 2)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), commandtest.Patience)
 	defer cancel()
 	f.startNATS()
 	f.startShip(nil)
@@ -373,7 +375,7 @@ func TestLiveArchived(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")
 	store := buckettest.New(t)
 	f := newFleet(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), commandtest.Patience)
 	defer cancel()
 	at, err := bucket.Parse(store.URL("games"))
 	if err != nil {
