@@ -22,6 +22,9 @@ var factSources = map[Kind]kindSet{
 	KindFactPurchase:    setOf(KindCombatLog, KindAbilityChange),
 }
 
+// pastKinds are those of the facts that a Past is of.
+var pastKinds = setOf(KindFactKill, KindFactRound, KindFactPlayerRound)
+
 // factKinds are the kinds of facts.
 var factKinds = func() (s kindSet) {
 	for k := range factSources {
@@ -32,14 +35,17 @@ var factKinds = func() (s kindSet) {
 
 // conclusions concludes facts from events, whether these are delivered or not. The position of a fact is behind that of its event.
 type conclusions struct {
-	sources kindSet // the kinds of events from which the wanted facts are concluded
+	sources kindSet // the kinds of events from which the wanted and the remembered facts are concluded
 	rounds  bool    // rounds of Counter-Strike 2 are followed
-	ready   []conclusion
-	next    int    // the index in ready of the next fact
-	base    int64  // the index of the event within the record
-	count   int64  // the facts of the event, wanted or not
-	texts   []byte // names of classes in ready
-	tokens  tokens
+	// The kinds of facts that Past is of, as far as they are remembered.
+	remembered kindSet
+	spare      conclusion // one that is only remembered
+	ready      []conclusion
+	next       int    // the index in ready of the next fact
+	base       int64  // the index of the event within the record
+	count      int64  // the facts of the event, wanted or not
+	texts      []byte // names of classes in ready
+	tokens     tokens
 }
 
 // conclusion is a fact that has not been delivered yet. kind says which of its values is valid.
@@ -55,15 +61,17 @@ type conclusion struct {
 }
 
 func newConclusions(wanted *kindSet) (c conclusions) {
+	// Who knows everything makes snapshots, from which others conclude facts of rounds, and remember the past.
+	all := wanted.covers(&ownKinds)
 	for k, from := range factSources {
-		if wanted.has(k) {
+		if pastKinds.has(k) && (all || wanted.has(k)) {
+			c.remembered.add(k)
+		}
+		if wanted.has(k) || c.remembered.has(k) {
 			c.sources.join(&from)
 		}
 	}
-	// Who knows everything makes snapshots, from which others conclude facts of rounds.
-	if c.rounds = wanted.has(KindFactRound) || wanted.has(KindFactPlayerRound) || wanted.covers(&ownKinds); c.rounds {
-		c.sources.add(KindGameEvent)
-	}
+	c.rounds = c.remembered.has(KindFactRound) || c.remembered.has(KindFactPlayerRound)
 	return c
 }
 
@@ -86,6 +94,15 @@ func (d *Decoder) add(kind Kind) *conclusion {
 	c.ready = slices.Grow(c.ready, 1)[:len(c.ready)+1]
 	fact := &c.ready[len(c.ready)-1]
 	fact.kind, fact.index = kind, index
+	return fact
+}
+
+// prepare returns the next fact of the event in the present element, to be filled. It is nil if the fact is neither wanted nor remembered.
+func (d *Decoder) prepare(kind Kind) *conclusion {
+	fact := d.add(kind)
+	if fact == nil && d.facts.remembers(kind) {
+		fact = &d.facts.spare
+	}
 	return fact
 }
 
@@ -181,7 +198,7 @@ func (d *Decoder) entityActor(a *Actor, slot int32) bool {
 
 // concludeKill concludes the fact of a kill in Deadlock.
 func (d *Decoder) concludeKill(e *Kill) {
-	fact := d.add(KindFactKill)
+	fact := d.prepare(KindFactKill)
 	if fact == nil {
 		return
 	}
@@ -199,6 +216,7 @@ func (d *Decoder) concludeKill(e *Kill) {
 			k.Assists = append(k.Assists, a)
 		}
 	}
+	d.rememberKill(k)
 }
 
 // concludeDamage concludes the fact of a damage in Deadlock.
@@ -257,8 +275,9 @@ func (d *Decoder) itemIn(slot int32) []byte {
 func (d *Decoder) concludeGameEvent(e *GameEvent) {
 	switch string(e.Name) {
 	case "player_death":
-		if fact := d.add(KindFactKill); fact != nil {
+		if fact := d.prepare(KindFactKill); fact != nil {
 			d.fillKill(&fact.kill, e.Keys)
+			d.rememberKill(&fact.kill)
 		}
 	case "player_hurt":
 		if fact := d.add(KindFactDamage); fact != nil {
@@ -430,7 +449,7 @@ func (d *Decoder) concludeCombat(e *CombatLog) {
 		if !e.IsTargetHero || e.IsTargetIllusion {
 			return
 		}
-		if fact := d.add(KindFactKill); fact != nil {
+		if fact := d.prepare(KindFactKill); fact != nil {
 			k := &fact.kill
 			*k = FactKill{Assists: k.Assists[:0], Weapon: weaponOf(e.InflictorName), Reincarnates: e.WillReincarnate, HitGroup: noHitGroup}
 			k.HasKiller = d.loggedActor(&k.Killer, attacker)
@@ -442,6 +461,7 @@ func (d *Decoder) concludeCombat(e *CombatLog) {
 					k.Assists = append(k.Assists, a)
 				}
 			}
+			d.rememberKill(k)
 		}
 	case CombatLogTypeDamage:
 		if fact := d.add(KindFactDamage); fact != nil {

@@ -44,6 +44,7 @@ type match struct {
 	clock    clock
 	roster   roster
 	rounds   rounds
+	past     Past
 	events   map[int32]*eventType // kinds of game events
 	commands usercmd.Baselines    // of players, if user commands are selected
 	messages []knownMessage       // of the game, by number

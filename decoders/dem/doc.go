@@ -54,6 +54,8 @@
 //	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
 //	sample.go, player.go        the present states of entities, and of players
+//	conclude.go, round.go       facts, and the rounds from which some are concluded
+//	past.go                     what is remembered of facts
 //	index.go                    Index and ReadInfo
 //	snapshot.go                 the state between two records, and decoders that continue there
 //

@@ -252,7 +252,7 @@ func (d *Decoder) endRound(winner, reason int32) {
 	if warmup != 0 {
 		number = 0
 	}
-	if fact := d.add(KindFactRound); fact != nil {
+	if fact := d.prepare(KindFactRound); fact != nil {
 		f := &fact.round
 		*f = FactRound{
 			Number: number, Warmup: warmup != 0, BeganTick: r.began, FreezeEndTick: r.freezeEnd, PlantedTick: r.planted, Reason: reason,
@@ -265,13 +265,14 @@ func (d *Decoder) endRound(winner, reason int32) {
 		for _, side := range [...]int32{firstSide, secondSide} {
 			f.Sides = append(f.Sides, d.roundSide(side))
 		}
+		d.rememberRound(f)
 	}
 	for i := range r.players {
 		p := &r.players[i]
 		if !sided(p.side) {
 			continue
 		}
-		fact := d.add(KindFactPlayerRound)
+		fact := d.prepare(KindFactPlayerRound)
 		if fact == nil {
 			continue
 		}
@@ -284,6 +285,9 @@ func (d *Decoder) endRound(winner, reason int32) {
 		d.actor(&f.Player, i)
 		f.EquipmentValue, f.HasEquipmentValue = d.number(playerEquipment)
 		f.MoneySpent, f.HasMoneySpent = d.number(playerSpent)
+		if warmup == 0 {
+			d.rememberPlayer(i, f)
+		}
 	}
 	r.lined = false
 }

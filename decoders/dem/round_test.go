@@ -111,28 +111,34 @@ func wantRound(r *demtest.PlayedRound) (facts []string) {
 func TestRounds(t *testing.T) {
 	for seed := range uint64(40) {
 		data, played := demtest.Rounds(seed, 1+int(seed), demtest.Telling(1+seed%3))
-		var want, got []string
-		for i := range played {
-			want = append(want, wantRound(&played[i])...)
-		}
-		kinds := func(k dem.Kind) bool { return k == dem.KindFactRound || k == dem.KindFactPlayerRound }
-		_ = run(dem.New(bytes.NewReader(data), dem.Options{Kinds: kinds}), func(ev *dem.Event) {
-			switch ev.Kind {
-			case dem.KindFactRound:
-				f := &ev.FactRound
-				text := fmt.Sprintf("%d round %d from %d, %d, planted %d, won by %s by %d %s", ev.AtTick, f.Number, f.BeganTick, f.FreezeEndTick, f.PlantedTick, f.WinnerName, f.Reason, f.ReasonName)
-				for _, s := range f.Sides {
-					text += fmt.Sprintf("; %s %d of %d, %d, %d %s", s.TeamName, s.Alive, s.Players, s.EquipmentValue, s.MoneySpent, s.Buy)
-				}
-				got = append(got, text)
-			case dem.KindFactPlayerRound:
-				rest := ev.FactPlayerRound
-				rest.Player, rest.HasPlayer = dem.Actor{}, false
-				got = append(got, fmt.Sprintf("%d %s of %d: %+v", ev.AtTick, ev.FactPlayerRound.Player.Name, ev.FactPlayerRound.Player.Team, rest))
+		checkRounds(t, data, played)
+	}
+}
+
+// checkRounds compares the facts of rounds with what happened.
+func checkRounds(t *testing.T, data []byte, played []demtest.PlayedRound) {
+	t.Helper()
+	var want, got []string
+	for i := range played {
+		want = append(want, wantRound(&played[i])...)
+	}
+	kinds := func(k dem.Kind) bool { return k == dem.KindFactRound || k == dem.KindFactPlayerRound }
+	_ = run(dem.New(bytes.NewReader(data), dem.Options{Kinds: kinds}), func(ev *dem.Event) {
+		switch ev.Kind {
+		case dem.KindFactRound:
+			f := &ev.FactRound
+			text := fmt.Sprintf("%d round %d from %d, %d, planted %d, won by %s by %d %s", ev.AtTick, f.Number, f.BeganTick, f.FreezeEndTick, f.PlantedTick, f.WinnerName, f.Reason, f.ReasonName)
+			for _, s := range f.Sides {
+				text += fmt.Sprintf("; %s %d of %d, %d, %d %s", s.TeamName, s.Alive, s.Players, s.EquipmentValue, s.MoneySpent, s.Buy)
 			}
-		})
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+			got = append(got, text)
+		case dem.KindFactPlayerRound:
+			rest := ev.FactPlayerRound
+			rest.Player, rest.HasPlayer = dem.Actor{}, false
+			got = append(got, fmt.Sprintf("%d %s of %d: %+v", ev.AtTick, ev.FactPlayerRound.Player.Name, ev.FactPlayerRound.Player.Team, rest))
 		}
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%d rounds (-want +got):\n%s", len(played), diff)
 	}
 }

@@ -31,6 +31,7 @@ type Snapshot struct {
 	clock    clock
 	roster   roster // without fields
 	rounds   rounds
+	past     *share.Value[Past]
 	events   *share.Value[map[int32]*eventType]
 	commands *usercmd.Frozen
 
@@ -106,6 +107,7 @@ func (s *Snapshot) parts(f func(share.Part)) {
 	}
 	s.grown.Parts(f)
 	s.entities.Parts(f)
+	f(s.past)
 	f(s.events)
 	f(s.classes)
 	f(s.learnt)
@@ -114,6 +116,7 @@ func (s *Snapshot) parts(f func(share.Part)) {
 // snapshots keeps parts for a decoder's next snapshot. A nil part does not exist yet, or is outdated.
 type snapshots struct {
 	imager  entity.Imager
+	past    *share.Value[Past]
 	events  *share.Value[map[int32]*eventType]
 	classes *share.Value[[]frozenClass]
 	learnt  *share.Value[learnt]
@@ -158,7 +161,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 			s.faults[d.Name(class)] = n
 		}
 	}
-	s.events, s.classes, s.learnt = d.frozenEvents(), d.frozenClasses(), d.frozenLearnt()
+	s.past, s.events, s.classes, s.learnt = d.frozenPast(), d.frozenEvents(), d.frozenClasses(), d.frozenLearnt()
 	return s
 }
 
@@ -219,6 +222,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.match.setGame(s.game)
 	d.match.build, d.match.interval = s.build, s.interval
 	d.match.roster, d.match.rounds = s.roster, s.rounds
+	d.resumePast(s.past)
 	d.match.events = maps.Clone(s.events.Of)
 	d.match.commands.Thaw(s.commands)
 	d.resumeTables(s)
@@ -229,7 +233,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	for class, n := range s.faults {
 		d.out.ofClass[d.world.tree.Intern([]byte(class))] = n
 	}
-	d.snaps.events, d.snaps.classes, d.snaps.learnt, d.snaps.grown = s.events, s.classes, s.learnt, s.grown
+	d.snaps.past, d.snaps.events, d.snaps.classes, d.snaps.learnt, d.snaps.grown = s.past, s.events, s.classes, s.learnt, s.grown
 	return d
 }
 

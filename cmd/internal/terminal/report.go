@@ -357,7 +357,9 @@ func (s *sheet) forces(p *replaydv1.Sc2ReplayPlayer) {
 }
 
 // sides maps names in files to names that games show.
-var sides = map[string]string{"#DOTA_GoodGuys": "Radiant", "#DOTA_BadGuys": "Dire", "CT": "CT", "TERRORIST": "T"}
+var sides = map[string]string{
+	"#DOTA_GoodGuys": "Radiant", "#DOTA_BadGuys": "Dire", "CT": "CT", "TERRORIST": "T", "CounterTerrorist": "CT", "Terrorist": "T",
+}
 
 // side returns the name of a team.
 func side(name string) string { return cmp.Or(sides[name], clean(name)) }
@@ -392,8 +394,8 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 	}
 	g := grid{heads: []heading{
 		{title: "PLAYER"}, {title: "TEAM"}, {title: "HERO", spare: 4}, {title: "KILLS", right: true}, {title: "DEATHS", right: true},
-		{title: "ASSISTS", right: true}, {title: "SCORE", right: true}, {title: "LEVEL", right: true, spare: 1}, {title: "NET WORTH", right: true, spare: 2},
-		{title: "STEAM ID", right: true, spare: 5},
+		{title: "ASSISTS", right: true}, {title: "ADR", right: true}, {title: "KAST", right: true}, {title: "SCORE", right: true, spare: 3},
+		{title: "LEVEL", right: true, spare: 1}, {title: "NET WORTH", right: true, spare: 2}, {title: "MONEY", right: true, spare: 6}, {title: "STEAM ID", right: true, spare: 5},
 	}}
 	players := slices.SortedStableFunc(slices.Values(r.GetPlayers()), func(a, b *replaydv1.DemPlayer) int {
 		return cmp.Compare(spectates(a), spectates(b))
@@ -404,12 +406,16 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 			id = strconv.FormatUint(p.GetSteamId(), 10)
 		}
 		team := cmp.Or(names[p.GetTeam()], known(p.Team))
-		g.add(clean(p.GetName()), team, hero(p.GetHero()), known(p.Kills), known(p.Deaths), known(p.Assists), known(p.Score), known(p.Level),
-			known(p.NetWorth), id)
+		adr, kast := "", ""
+		if n := float64(p.GetRounds().GetRounds()); n > 0 {
+			adr, kast = fmt.Sprintf("%.1f", float64(p.GetRounds().GetDamage())/n), fmt.Sprintf("%.0f%%", 100*float64(p.GetRounds().GetKast())/n)
+		}
+		g.add(clean(p.GetName()), team, hero(p.GetHero()), known(p.Kills), known(p.Deaths), known(p.Assists), adr, kast, known(p.Score), known(p.Level),
+			known(p.NetWorth), known(p.Money), id)
 	}
 	if len(g.rows) == 0 { // the match's own summary is all there is
 		for _, p := range r.GetMatch().GetPlayers() {
-			g.add(clean(p.GetPlayerName()), strconv.Itoa(int(p.GetTeam())), hero(p.GetHeroName()), "", "", "", "", "", "", "")
+			g.add(clean(p.GetPlayerName()), strconv.Itoa(int(p.GetTeam())), hero(p.GetHeroName()), "", "", "", "", "", "", "", "", "", "")
 		}
 	}
 	if len(score) > 0 {
@@ -425,6 +431,48 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 	}
 	s.section("")
 	g.print(&s.text, s.Width, s.Dim)
+	s.rounds(r.GetRounds())
+	if kills := r.GetKills(); len(kills) > 0 {
+		s.section("LAST KILLS")
+		for _, k := range kills[max(0, len(kills)-mostLines):] {
+			s.kill(k)
+		}
+	}
+}
+
+// warmup says of a round whether it is one of the warm-up.
+var warmup = map[bool]string{true: "warm-up"}
+
+// rounds prints the rounds of a game of Counter-Strike 2.
+func (s *sheet) rounds(rounds []*replaydv1.DemRound) {
+	g := grid{heads: []heading{{title: "ROUND", right: true}, {title: "WON BY"}, {title: "WHY"}, {title: "ENDED", right: true, spare: 3}, {title: "T ALIVE", right: true}, {title: "BUY", spare: 1}, {title: "CT ALIVE", right: true}, {title: "BUY", spare: 1}}}
+	for _, r := range rounds[max(0, len(rounds)-mostPlayers):] {
+		row := []string{known(r.GetRound().Number), side(r.GetRound().GetWinnerName()), joined(", ", warmup[r.GetRound().GetWarmup()], r.GetRound().GetReasonName()), s.at(r.GetTick())}
+		for _, one := range r.GetRound().GetSides() {
+			row = append(row, fmt.Sprintf("%d/%d", one.GetAlive(), one.GetPlayers()), strings.ReplaceAll(clean(one.GetBuy()), "_", " "))
+		}
+		g.add(append(row, "", "", "", "")[:len(g.heads)]...)
+	}
+	if len(g.rows) > 0 {
+		s.section("")
+		g.print(&s.text, s.Width, s.Dim)
+	}
+}
+
+// kill prints a kill.
+func (s *sheet) kill(k *replaydv1.DemKill) {
+	text := fmt.Sprintf("%7s  %s", s.at(k.GetTick()), cmp.Or(hero(k.GetKiller()), "nobody"))
+	for _, name := range k.GetAssists() {
+		text += " + " + hero(name)
+	}
+	with := hero(k.GetWeapon())
+	if k.GetHeadshot() {
+		with = strings.TrimPrefix(with+", head", ", ")
+	}
+	if with != "" {
+		with = "[" + with + "]  "
+	}
+	s.text.WriteString(strings.TrimRight(fit(text+"  "+with+hero(k.GetVictim()), s.Width), " ") + "\n")
 }
 
 func (s *sheet) datafile(r *datafilev1.Summary) {

@@ -70,6 +70,23 @@ func reports() []*replaydv1.Report {
 				{Number: 2, Name: "a1", SteamId: new(uint64(76561198000000000)), Team: n(2), Hero: "npc_dota_hero_dragon_knight", Kills: n(9), Deaths: n(0), Assists: n(12), Level: n(25), NetWorth: n(30100)},
 				{Number: 3, Name: "b1\u200f", Team: n(3), Kills: n(2), Deaths: n(9), Assists: n(1), Level: n(18)},
 			},
+			Kills: []*replaydv1.DemKill{{Tick: 900, Victim: "b1\u200f"}, {Tick: 1000, Killer: "a1", Victim: "b1\x1b", Assists: []string{"SourceTV", "npc_dota_hero_axe"}, Weapon: "item_dagon"}},
+		}},
+	}, {
+		Replay: speed(replays()[2], 64), Tick: n(9000), Ended: true,
+		Game: &replaydv1.Report_Dem{Dem: &replaydv1.DemReport{
+			FileHeader: &demv1.FileHeader{Game: new("csgo")},
+			Teams:      []*replaydv1.DemTeam{{Number: 2, Name: "TERRORIST", Score: n(1)}, {Number: 3, Name: "CT", Score: n(1)}},
+			Players: []*replaydv1.DemPlayer{
+				{Number: 1, Name: "one", Team: n(2), Kills: n(2), Deaths: n(1), Assists: n(0), Money: n(3250), Rounds: &replaydv1.DemPlayerRounds{Rounds: 2, Damage: 211, Kast: 1}},
+				{Number: 2, Name: "two", Team: n(3), Kills: n(1), Deaths: n(1), Assists: n(0), Score: n(2)},
+			},
+			Rounds: []*replaydv1.DemRound{
+				{Tick: 640, Round: &demv1.FactRound{Warmup: true}},
+				{Tick: 4000, Round: &demv1.FactRound{Number: n(1), WinnerName: new("Terrorist"), ReasonName: new("TargetBombed"), Sides: []*demv1.RoundSide{{Players: 1, Alive: 1, Buy: "semi_eco"}, {Players: 1, Buy: "eco"}}}},
+				{Tick: 9000, Round: &demv1.FactRound{Number: n(2), WinnerName: new("CounterTerrorist"), ReasonName: new("BombDefused\x1b"), Sides: []*demv1.RoundSide{{Players: 1, Buy: "full_buy"}, {Players: 1, Alive: 1, Buy: "full_buy"}}}},
+			},
+			Kills: []*replaydv1.DemKill{{Tick: 3000, Killer: "one", Victim: "two", Weapon: "ak47", Headshot: true}, {Tick: 8000, Killer: "two", Victim: "one", Headshot: true}},
 		}},
 	}, {
 		Replay: list[3], Ended: true,

@@ -34,30 +34,51 @@ const (
 )
 
 // Rounds returns a demo of Counter-Strike 2 of some rounds, in which ten players hit one another at random, and what happened in it. The
-// sides change after half of the rounds.
+// sides change after half of the rounds. The demo has only the ticks in which something happens.
 func Rounds(seed uint64, rounds int, by Telling) ([]byte, []PlayedRound) {
-	g := &roundGame{random: rand.New(rand.NewPCG(seed, 45)), by: by}
-	g.begin()
+	g := newRoundGame(seed, by)
 	var played []PlayedRound
 	for i := range rounds {
 		played = append(played, g.round(int32(i), i >= rounds/2))
 	}
-	g.tick += 64
-	g.packet(g.entities())
+	g.wait(64)
+	g.packet()
 	g.d.Record(CmdStop, g.tick, nil)
 	return g.d.Bytes(), played
 }
 
-// roundGame makes the demo of Rounds.
-type roundGame struct {
-	gameOf
-	random *rand.Rand
-	by     Telling
-	tick   int32
-	begun  bool
+// LongRounds is like Rounds, for a number of minutes. The demo has every tick, in which all move, shoot and throw things, and a key frame
+// each minute.
+func LongRounds(seed uint64, minutes int) ([]byte, []PlayedRound) {
+	const perSecond, halftime = 64, 12
+	g := newRoundGame(seed, ByCounts)
+	g.busy, g.spacing = true, 60*perSecond
+	var played []PlayedRound
+	for i := int32(0); g.tick < int32(minutes)*60*perSecond; i++ {
+		played = append(played, g.round(i, i/halftime%2 > 0))
+	}
+	g.wait(perSecond)
+	g.packet()
+	return g.end(perSecond, nil), played
 }
 
-const roundRules, firstController, firstPawn = 60, 1, 20
+// roundGame makes the demo of Rounds.
+type roundGame struct {
+	scene
+
+	by   Telling
+	busy bool // something happens in each tick
+}
+
+const roundRules, firstController, firstPawn, firstThrown = 60, 1, 20, 100
+
+// Classes of Rounds.
+const (
+	roundController = iota
+	roundPawn
+	roundGameRules
+	roundThrown
+)
 
 var (
 	roundHurt  = gameEvent{1, "player_hurt", []string{"userid", "attacker", "health", "armor", "weapon", "dmg_health", "dmg_armor", "hitgroup"}}
@@ -69,10 +90,41 @@ var (
 	spawned    = gameEvent{7, "player_spawn", []string{"userid"}}
 )
 
-// packet writes a packet of the present tick.
-func (g *roundGame) packet(e *Entities, messages ...Message) {
-	g.d.Packet(g.tick, append([]Message{{4, Proto(nil).Varint(1, int64(g.tick))}, e.Message(g.begun)}, messages...)...)
-	g.begun = true
+// wait lets ticks pass, up to the next one in which something is told.
+func (g *roundGame) wait(ticks int32) {
+	if !g.busy {
+		g.tick += ticks
+		return
+	}
+	for range ticks - 1 {
+		g.tick++
+		g.move()
+		g.packet()
+	}
+	g.tick++
+	g.move()
+}
+
+// move lets everybody move, and things fly.
+func (g *roundGame) move() {
+	for p := range RoundPlayers {
+		x, y := g.Float32()*512, g.Float32()*512
+		g.update(firstPawn+p, g.floats([]int{0, 1}, x), g.floats([]int{0, 3}, y), g.angles())
+		if g.IntN(16) == 0 {
+			g.update(firstPawn+p, g.uint([]int{0, 0}, 30+g.Uint64N(4)), g.int([]int{3}, g.Int64N(30)))
+		}
+	}
+	const things = 8
+	for i := firstThrown; i < firstThrown+things; i++ {
+		switch there := g.beings[i] != nil; {
+		case !there && g.IntN(256) == 0:
+			g.create(i, roundThrown, g.body(512, g.Float64()*4000, g.Float64()*4000, 64)...)
+		case there && g.IntN(128) == 0:
+			g.remove(i)
+		case there:
+			g.update(i, g.floats([]int{0, 1}, g.Float32()*512), g.floats([]int{0, 5}, g.Float32()*512))
+		}
+	}
 }
 
 // counts returns the values of the game's rules.
@@ -86,32 +138,33 @@ func (g *roundGame) counts(v ...int64) []Value {
 	return values
 }
 
-func (g *roundGame) begin() {
+func newRoundGame(seed uint64, by Telling) *roundGame {
+	g := &roundGame{by: by}
+	g.Rand = rand.New(rand.NewPCG(seed, 45))
 	fields := numbers("m_nRoundStartCount", "m_nRoundEndCount", "m_totalRoundsPlayed", "m_iRoundEndWinnerTeam", "m_eRoundEndReason", "m_nOvertimePlaying")
 	g.start(Proto(nil).Text(1, "PBDEMS2\x00").Text(14, "csgo").Varint(13, 10000), 1.0/64,
-		[]string{"CCSPlayerController", "CCSPlayerPawn", "CCSGameRulesProxy"}, []Serializer{
+		[]string{"CCSPlayerController", "CCSPlayerPawn", "CCSGameRulesProxy", "CHEGrenadeProjectile"}, []Serializer{
 			{Name: "CBodyComponent", Fields: bodyFields},
 			{Name: "Money", Fields: numbers("m_iAccount", "m_iCashSpentThisRound")},
 			{Name: "Rules", Fields: fields},
 			{Name: "CCSGameRulesProxy", Fields: []Field{{Name: "m_pGameRules", Type: "Rules*", Serializer: "Rules"}}},
 			{Name: "CCSPlayerController", Fields: append(whoFields[:5:5], Field{Name: "m_pInGameMoneyServices", Type: "Money*", Serializer: "Money"})},
-			{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField}, numbers("m_unFreezetimeEndEquipmentValue")...)},
+			{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField}, numbers("m_unFreezetimeEndEquipmentValue")[0], eyeField, numbers("m_iShotsFired")[0])},
+			{Name: "CHEGrenadeProjectile", Fields: []Field{bodyField}},
 		})
-	e := g.entities()
 	for i := range RoundPlayers {
 		side := uint64(2 + i/(RoundPlayers/2))
-		e.Create(firstController+i, 0, 1, all(g.who(string(rune('A'+i)), steam+uint64(i), side, handle(firstPawn+i)), []Value{g.bool([]int{5}, true)},
+		g.create(firstController+i, roundController, all(g.who(string(rune('A'+i)), steam+uint64(i), side, handle(firstPawn+i)), []Value{g.bool([]int{5}, true)},
 			g.ints([]int{5}, 0, 800, 0))...)
+		g.create(firstPawn+i, roundPawn, all(g.body(512, float64(100*i), 64, 8), g.ints(nil, 1, 0))...)
 	}
-	for i := range RoundPlayers {
-		e.Create(firstPawn+i, 1, 1, all(g.body(512, float64(100*i), 64, 8), g.ints(nil, 1, 0))...)
-	}
-	e.Create(roundRules, 2, 1, g.counts(7, 3, 0, 0, 0, 0)...)
+	g.create(roundRules, roundGameRules, g.counts(7, 3, 0, 0, 0, 0)...)
 	list := Proto(nil)
 	for _, kind := range []gameEvent{roundHurt, roundDeath, roundStart, roundEnd, freezeEnd, planted, spawned} {
 		list = list.Bytes(1, kind.described())
 	}
-	g.packet(e, Message{205, list})
+	g.packet(Message{205, list})
+	return g
 }
 
 // told returns a game event that tells a round, where game events do.
@@ -125,57 +178,54 @@ func (g *roundGame) told(m Message) []Message {
 // round plays a round.
 func (g *roundGame) round(i int32, changed bool) PlayedRound {
 	r := PlayedRound{Number: i + 1, Planted: -1}
-	g.tick += 1 + g.random.Int32N(64)
+	g.wait(1 + g.Int32N(64))
 	r.Began = g.tick
-	e := g.entities()
 	for p := range r.Sides {
 		r.Sides[p] = int32(2 + p/(RoundPlayers/2))
 		if changed {
 			r.Sides[p] = 5 - r.Sides[p]
 		}
-		r.Spent[p] = 50 * g.random.Int32N(100)
-		e.Update(firstController+p, g.uint([]int{2}, uint64(r.Sides[p])), g.int([]int{5, 1}, int64(r.Spent[p])))
+		r.Spent[p] = 50 * g.Int32N(100)
+		g.update(firstController+p, g.uint([]int{2}, uint64(r.Sides[p])), g.int([]int{5, 1}, int64(r.Spent[p])))
 	}
-	e.Update(roundRules, g.counts(int64(8+i), int64(3+i), int64(i))...)
+	g.update(roundRules, g.counts(int64(8+i), int64(3+i), int64(i))...)
 	messages := g.told(roundStart.happened())
 	for p := range RoundPlayers {
 		messages = append(messages, spawned.happened(playerKey(int64(p))))
 	}
-	g.packet(e, messages...)
+	g.packet(messages...)
 
-	g.tick += 1 + g.random.Int32N(640)
+	g.wait(1 + g.Int32N(640))
 	r.FreezeEnd = g.tick
-	e = g.entities()
 	for p := range r.Sides {
-		r.Equipment[p] = 50 * g.random.Int32N(120)
-		e.Update(firstPawn+p, g.int([]int{1}, int64(r.Equipment[p])))
+		r.Equipment[p] = 50 * g.Int32N(120)
+		g.update(firstPawn+p, g.int([]int{1}, int64(r.Equipment[p])))
 	}
-	g.packet(e, freezeEnd.happened())
+	g.packet(freezeEnd.happened())
 	health := [RoundPlayers]int32{}
 	for p := range health {
 		health[p] = 100
 	}
-	for range g.random.IntN(40) {
-		g.tick += 1 + g.random.Int32N(200)
-		g.packet(g.entities(), g.hit(&r, &health)...)
+	for range g.IntN(40) {
+		g.wait(1 + g.Int32N(200))
+		g.packet(g.hit(&r, &health)...)
 	}
-	g.tick += 1 + g.random.Int32N(200)
-	r.Ended, r.Winner, r.Reason = g.tick, 2+g.random.Int32N(2), 7+g.random.Int32N(3)
-	e = g.entities()
-	e.Update(roundRules, g.counts(int64(8+i), int64(4+i), int64(i), int64(r.Winner), int64(r.Reason))...)
-	g.packet(e, g.told(roundEnd.happened(intKey(int64(r.Winner)), intKey(int64(r.Reason))))...)
+	g.wait(1 + g.Int32N(200))
+	r.Ended, r.Winner, r.Reason = g.tick, 2+g.Int32N(2), 7+g.Int32N(3)
+	g.update(roundRules, g.counts(int64(8+i), int64(4+i), int64(i), int64(r.Winner), int64(r.Reason))...)
+	g.packet(g.told(roundEnd.happened(intKey(int64(r.Winner)), intKey(int64(r.Reason))))...)
 	return r
 }
 
 // hit lets somebody be hit, or the bomb be planted.
 func (g *roundGame) hit(r *PlayedRound, health *[RoundPlayers]int32) []Message {
-	if r.Planted < 0 && g.random.IntN(10) == 0 {
+	if r.Planted < 0 && g.IntN(10) == 0 {
 		r.Planted = g.tick
 		return []Message{planted.happened(playerKey(0), intKey(301))}
 	}
 	h := PlayedHit{
-		Tick: g.tick, Attacker: g.random.Int32N(RoundPlayers+1) - 1, Victim: g.random.Int32N(RoundPlayers), Assister: -1, Dealt: 1 + g.random.Int32N(120),
-		Weapon: []string{"ak47", "hegrenade"}[g.random.IntN(2)], Headshot: g.random.IntN(3) == 0,
+		Tick: g.tick, Attacker: g.Int32N(RoundPlayers+1) - 1, Victim: g.Int32N(RoundPlayers), Assister: -1, Dealt: 1 + g.Int32N(120),
+		Weapon: []string{"ak47", "hegrenade"}[g.IntN(2)], Headshot: g.IntN(3) == 0,
 	}
 	if health[h.Victim] == 0 || h.Attacker >= 0 && health[h.Attacker] == 0 {
 		return nil
@@ -185,8 +235,8 @@ func (g *roundGame) hit(r *PlayedRound, health *[RoundPlayers]int32) []Message {
 	slot := func(p int32) Proto { return playerKey(int64(uint16(p))) }
 	messages := []Message{roundHurt.happened(slot(h.Victim), slot(h.Attacker), intKey(int64(h.Left)), intKey(0), textKey(h.Weapon), intKey(int64(h.Dealt)))}
 	if h.Left == 0 {
-		if g.random.IntN(3) == 0 {
-			h.Assister, h.Flash = g.random.Int32N(RoundPlayers), g.random.IntN(2) == 0
+		if g.IntN(3) == 0 {
+			h.Assister, h.Flash = g.Int32N(RoundPlayers), g.IntN(2) == 0
 		}
 		messages = append(messages, roundDeath.happened(slot(h.Victim), slot(h.Attacker), slot(h.Assister), boolKey(h.Flash), textKey(h.Weapon), boolKey(h.Headshot)))
 	}

@@ -1178,8 +1178,8 @@ func (x *Sc2ReplayUnits) GetCount() uint32 {
 	return 0
 }
 
-// A game of the Source 2 engine, by its header, and by the entities of the engine at the tick. The rules of the games are not applied: a
-// kill is whatever the game itself has counted as one.
+// A game of the Source 2 engine, by its header, by the entities of the engine at the tick, and by the facts up to there. What a player has
+// is what the game itself has counted; kills and rounds are those of fact_kill, fact_round and fact_player_round.
 type DemReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The file's header.
@@ -1189,7 +1189,11 @@ type DemReport struct {
 	// The teams, by number. At most 32.
 	Teams []*DemTeam `protobuf:"bytes,3,rep,name=teams,proto3" json:"teams,omitempty"`
 	// The players with names, by team and then by number. At most 128.
-	Players       []*DemPlayer `protobuf:"bytes,4,rep,name=players,proto3" json:"players,omitempty"`
+	Players []*DemPlayer `protobuf:"bytes,4,rep,name=players,proto3" json:"players,omitempty"`
+	// Counter-Strike 2: the rounds that ended, in their order. At most the last 128.
+	Rounds []*DemRound `protobuf:"bytes,5,rep,name=rounds,proto3" json:"rounds,omitempty"`
+	// The kills of players, in their order. At most the last 100.
+	Kills         []*DemKill `protobuf:"bytes,6,rep,name=kills,proto3" json:"kills,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1252,6 +1256,184 @@ func (x *DemReport) GetPlayers() []*DemPlayer {
 	return nil
 }
 
+func (x *DemReport) GetRounds() []*DemRound {
+	if x != nil {
+		return x.Rounds
+	}
+	return nil
+}
+
+func (x *DemReport) GetKills() []*DemKill {
+	if x != nil {
+		return x.Kills
+	}
+	return nil
+}
+
+// A round of Counter-Strike 2.
+type DemRound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tick in which it ended.
+	Tick int32 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The round.
+	Round         *v12.FactRound `protobuf:"bytes,2,opt,name=round,proto3" json:"round,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemRound) Reset() {
+	*x = DemRound{}
+	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemRound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemRound) ProtoMessage() {}
+
+func (x *DemRound) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemRound.ProtoReflect.Descriptor instead.
+func (*DemRound) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DemRound) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *DemRound) GetRound() *v12.FactRound {
+	if x != nil {
+		return x.Round
+	}
+	return nil
+}
+
+// A kill. A unit that is no player has the name of what it is, as in replayd.dem.v1.Actor. Names are cut after 64 bytes.
+type DemKill struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it was.
+	Tick int32 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Who killed. Empty for nobody.
+	Killer string `protobuf:"bytes,2,opt,name=killer,proto3" json:"killer,omitempty"`
+	// The team of who killed. Absent when not known.
+	KillerTeam *int32 `protobuf:"varint,3,opt,name=killer_team,json=killerTeam,proto3,oneof" json:"killer_team,omitempty"`
+	// Who was killed.
+	Victim string `protobuf:"bytes,4,opt,name=victim,proto3" json:"victim,omitempty"`
+	// The team of who was killed. Absent when not known.
+	VictimTeam *int32 `protobuf:"varint,5,opt,name=victim_team,json=victimTeam,proto3,oneof" json:"victim_team,omitempty"`
+	// Who assisted. At most 10.
+	Assists []string `protobuf:"bytes,6,rep,name=assists,proto3" json:"assists,omitempty"`
+	// With what, as in fact_kill.
+	Weapon string `protobuf:"bytes,7,opt,name=weapon,proto3" json:"weapon,omitempty"`
+	// True for a hit of the head.
+	Headshot      bool `protobuf:"varint,8,opt,name=headshot,proto3" json:"headshot,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemKill) Reset() {
+	*x = DemKill{}
+	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemKill) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemKill) ProtoMessage() {}
+
+func (x *DemKill) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemKill.ProtoReflect.Descriptor instead.
+func (*DemKill) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DemKill) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *DemKill) GetKiller() string {
+	if x != nil {
+		return x.Killer
+	}
+	return ""
+}
+
+func (x *DemKill) GetKillerTeam() int32 {
+	if x != nil && x.KillerTeam != nil {
+		return *x.KillerTeam
+	}
+	return 0
+}
+
+func (x *DemKill) GetVictim() string {
+	if x != nil {
+		return x.Victim
+	}
+	return ""
+}
+
+func (x *DemKill) GetVictimTeam() int32 {
+	if x != nil && x.VictimTeam != nil {
+		return *x.VictimTeam
+	}
+	return 0
+}
+
+func (x *DemKill) GetAssists() []string {
+	if x != nil {
+		return x.Assists
+	}
+	return nil
+}
+
+func (x *DemKill) GetWeapon() string {
+	if x != nil {
+		return x.Weapon
+	}
+	return ""
+}
+
+func (x *DemKill) GetHeadshot() bool {
+	if x != nil {
+		return x.Headshot
+	}
+	return false
+}
+
 // A team.
 type DemTeam struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1267,7 +1449,7 @@ type DemTeam struct {
 
 func (x *DemTeam) Reset() {
 	*x = DemTeam{}
-	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	mi := &file_replayd_v1_report_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1279,7 +1461,7 @@ func (x *DemTeam) String() string {
 func (*DemTeam) ProtoMessage() {}
 
 func (x *DemTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	mi := &file_replayd_v1_report_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1474,7 @@ func (x *DemTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemTeam.ProtoReflect.Descriptor instead.
 func (*DemTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{13}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DemTeam) GetNumber() int32 {
@@ -1340,14 +1522,22 @@ type DemPlayer struct {
 	// The level.
 	Level *int32 `protobuf:"varint,10,opt,name=level,proto3,oneof" json:"level,omitempty"`
 	// What the player's things and money are worth.
-	NetWorth      *int32 `protobuf:"varint,11,opt,name=net_worth,json=netWorth,proto3,oneof" json:"net_worth,omitempty"`
+	NetWorth *int32 `protobuf:"varint,11,opt,name=net_worth,json=netWorth,proto3,oneof" json:"net_worth,omitempty"`
+	// The money that the player has: gold in Dota 2, souls in Deadlock.
+	Money *int32 `protobuf:"varint,12,opt,name=money,proto3,oneof" json:"money,omitempty"`
+	// Dota 2, Deadlock: last hits.
+	LastHits *int32 `protobuf:"varint,13,opt,name=last_hits,json=lastHits,proto3,oneof" json:"last_hits,omitempty"`
+	// Dota 2, Deadlock: denies.
+	Denies *int32 `protobuf:"varint,14,opt,name=denies,proto3,oneof" json:"denies,omitempty"`
+	// Counter-Strike 2: what the player did in the rounds that ended, without the warm-up. Absent before the first one.
+	Rounds        *DemPlayerRounds `protobuf:"bytes,15,opt,name=rounds,proto3" json:"rounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DemPlayer) Reset() {
 	*x = DemPlayer{}
-	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	mi := &file_replayd_v1_report_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1549,7 @@ func (x *DemPlayer) String() string {
 func (*DemPlayer) ProtoMessage() {}
 
 func (x *DemPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	mi := &file_replayd_v1_report_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1562,7 @@ func (x *DemPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemPlayer.ProtoReflect.Descriptor instead.
 func (*DemPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{14}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DemPlayer) GetNumber() int32 {
@@ -1448,6 +1638,224 @@ func (x *DemPlayer) GetLevel() int32 {
 func (x *DemPlayer) GetNetWorth() int32 {
 	if x != nil && x.NetWorth != nil {
 		return *x.NetWorth
+	}
+	return 0
+}
+
+func (x *DemPlayer) GetMoney() int32 {
+	if x != nil && x.Money != nil {
+		return *x.Money
+	}
+	return 0
+}
+
+func (x *DemPlayer) GetLastHits() int32 {
+	if x != nil && x.LastHits != nil {
+		return *x.LastHits
+	}
+	return 0
+}
+
+func (x *DemPlayer) GetDenies() int32 {
+	if x != nil && x.Denies != nil {
+		return *x.Denies
+	}
+	return 0
+}
+
+func (x *DemPlayer) GetRounds() *DemPlayerRounds {
+	if x != nil {
+		return x.Rounds
+	}
+	return nil
+}
+
+// The sum of a player's fact_player_round.
+type DemPlayerRounds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of rounds.
+	Rounds int32 `protobuf:"varint,1,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// The rounds that the player's side won.
+	Won int32 `protobuf:"varint,2,opt,name=won,proto3" json:"won,omitempty"`
+	// Kills.
+	Kills int32 `protobuf:"varint,3,opt,name=kills,proto3" json:"kills,omitempty"`
+	// Kills by a hit of the head.
+	Headshots int32 `protobuf:"varint,4,opt,name=headshots,proto3" json:"headshots,omitempty"`
+	// Assists, without those by a flashbang.
+	Assists int32 `protobuf:"varint,5,opt,name=assists,proto3" json:"assists,omitempty"`
+	// Assists by a flashbang.
+	FlashAssists int32 `protobuf:"varint,6,opt,name=flash_assists,json=flashAssists,proto3" json:"flash_assists,omitempty"`
+	// The rounds in which the player died.
+	Deaths int32 `protobuf:"varint,7,opt,name=deaths,proto3" json:"deaths,omitempty"`
+	// The health that the player took from the other side. Divided by the rounds it is the ADR.
+	Damage int32 `protobuf:"varint,8,opt,name=damage,proto3" json:"damage,omitempty"`
+	// The part of it by grenades and fire.
+	UtilityDamage int32 `protobuf:"varint,9,opt,name=utility_damage,json=utilityDamage,proto3" json:"utility_damage,omitempty"`
+	// First kills of a round.
+	OpeningKills int32 `protobuf:"varint,10,opt,name=opening_kills,json=openingKills,proto3" json:"opening_kills,omitempty"`
+	// First deaths of a round by the other side.
+	OpeningDeaths int32 `protobuf:"varint,11,opt,name=opening_deaths,json=openingDeaths,proto3" json:"opening_deaths,omitempty"`
+	// Kills of players who had killed one of the player's side within the five seconds before.
+	Trades int32 `protobuf:"varint,12,opt,name=trades,proto3" json:"trades,omitempty"`
+	// Deaths that the player's side traded.
+	Traded int32 `protobuf:"varint,13,opt,name=traded,proto3" json:"traded,omitempty"`
+	// Rounds with a kill, an assist, survival, or a death that was traded. Divided by the rounds it is the KAST.
+	Kast int32 `protobuf:"varint,14,opt,name=kast,proto3" json:"kast,omitempty"`
+	// Rounds in which the player was the last of the own side against some of the other one.
+	Clutches int32 `protobuf:"varint,15,opt,name=clutches,proto3" json:"clutches,omitempty"`
+	// Those of them that the player's side won.
+	ClutchesWon int32 `protobuf:"varint,16,opt,name=clutches_won,json=clutchesWon,proto3" json:"clutches_won,omitempty"`
+	// What the player paid.
+	MoneySpent    int32 `protobuf:"varint,17,opt,name=money_spent,json=moneySpent,proto3" json:"money_spent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemPlayerRounds) Reset() {
+	*x = DemPlayerRounds{}
+	mi := &file_replayd_v1_report_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemPlayerRounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemPlayerRounds) ProtoMessage() {}
+
+func (x *DemPlayerRounds) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemPlayerRounds.ProtoReflect.Descriptor instead.
+func (*DemPlayerRounds) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DemPlayerRounds) GetRounds() int32 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetWon() int32 {
+	if x != nil {
+		return x.Won
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetKills() int32 {
+	if x != nil {
+		return x.Kills
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetHeadshots() int32 {
+	if x != nil {
+		return x.Headshots
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetAssists() int32 {
+	if x != nil {
+		return x.Assists
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetFlashAssists() int32 {
+	if x != nil {
+		return x.FlashAssists
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetDeaths() int32 {
+	if x != nil {
+		return x.Deaths
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetDamage() int32 {
+	if x != nil {
+		return x.Damage
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetUtilityDamage() int32 {
+	if x != nil {
+		return x.UtilityDamage
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetOpeningKills() int32 {
+	if x != nil {
+		return x.OpeningKills
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetOpeningDeaths() int32 {
+	if x != nil {
+		return x.OpeningDeaths
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetTrades() int32 {
+	if x != nil {
+		return x.Trades
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetTraded() int32 {
+	if x != nil {
+		return x.Traded
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetKast() int32 {
+	if x != nil {
+		return x.Kast
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetClutches() int32 {
+	if x != nil {
+		return x.Clutches
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetClutchesWon() int32 {
+	if x != nil {
+		return x.ClutchesWon
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetMoneySpent() int32 {
+	if x != nil {
+		return x.MoneySpent
 	}
 	return 0
 }
@@ -1562,18 +1970,36 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x0eSc2ReplayUnits\x12\x1b\n" +
 	"\ttype_name\x18\x01 \x01(\tR\btypeName\x125\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\rR\x05count\"\xd1\x01\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\"\xaa\x02\n" +
 	"\tDemReport\x12;\n" +
 	"\vfile_header\x18\x01 \x01(\v2\x1a.replayd.dem.v1.FileHeaderR\n" +
 	"fileHeader\x12+\n" +
 	"\x05match\x18\x02 \x01(\v2\x15.replayd.dem.v1.MatchR\x05match\x12)\n" +
 	"\x05teams\x18\x03 \x03(\v2\x13.replayd.v1.DemTeamR\x05teams\x12/\n" +
-	"\aplayers\x18\x04 \x03(\v2\x15.replayd.v1.DemPlayerR\aplayers\"Z\n" +
+	"\aplayers\x18\x04 \x03(\v2\x15.replayd.v1.DemPlayerR\aplayers\x12,\n" +
+	"\x06rounds\x18\x05 \x03(\v2\x14.replayd.v1.DemRoundR\x06rounds\x12)\n" +
+	"\x05kills\x18\x06 \x03(\v2\x13.replayd.v1.DemKillR\x05kills\"O\n" +
+	"\bDemRound\x12\x12\n" +
+	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12/\n" +
+	"\x05round\x18\x02 \x01(\v2\x19.replayd.dem.v1.FactRoundR\x05round\"\x87\x02\n" +
+	"\aDemKill\x12\x12\n" +
+	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12\x16\n" +
+	"\x06killer\x18\x02 \x01(\tR\x06killer\x12$\n" +
+	"\vkiller_team\x18\x03 \x01(\x05H\x00R\n" +
+	"killerTeam\x88\x01\x01\x12\x16\n" +
+	"\x06victim\x18\x04 \x01(\tR\x06victim\x12$\n" +
+	"\vvictim_team\x18\x05 \x01(\x05H\x01R\n" +
+	"victimTeam\x88\x01\x01\x12\x18\n" +
+	"\aassists\x18\x06 \x03(\tR\aassists\x12\x16\n" +
+	"\x06weapon\x18\a \x01(\tR\x06weapon\x12\x1a\n" +
+	"\bheadshot\x18\b \x01(\bR\bheadshotB\x0e\n" +
+	"\f_killer_teamB\x0e\n" +
+	"\f_victim_team\"Z\n" +
 	"\aDemTeam\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
 	"\x05score\x18\x03 \x01(\x05H\x00R\x05score\x88\x01\x01B\b\n" +
-	"\x06_score\"\x8c\x03\n" +
+	"\x06_score\"\xbe\x04\n" +
 	"\tDemPlayer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
@@ -1586,7 +2012,12 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x05score\x18\t \x01(\x05H\x05R\x05score\x88\x01\x01\x12\x19\n" +
 	"\x05level\x18\n" +
 	" \x01(\x05H\x06R\x05level\x88\x01\x01\x12 \n" +
-	"\tnet_worth\x18\v \x01(\x05H\aR\bnetWorth\x88\x01\x01B\v\n" +
+	"\tnet_worth\x18\v \x01(\x05H\aR\bnetWorth\x88\x01\x01\x12\x19\n" +
+	"\x05money\x18\f \x01(\x05H\bR\x05money\x88\x01\x01\x12 \n" +
+	"\tlast_hits\x18\r \x01(\x05H\tR\blastHits\x88\x01\x01\x12\x1b\n" +
+	"\x06denies\x18\x0e \x01(\x05H\n" +
+	"R\x06denies\x88\x01\x01\x123\n" +
+	"\x06rounds\x18\x0f \x01(\v2\x1b.replayd.v1.DemPlayerRoundsR\x06roundsB\v\n" +
 	"\t_steam_idB\a\n" +
 	"\x05_teamB\b\n" +
 	"\x06_killsB\t\n" +
@@ -1596,7 +2027,31 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x06_scoreB\b\n" +
 	"\x06_levelB\f\n" +
 	"\n" +
-	"_net_worthBV\n" +
+	"_net_worthB\b\n" +
+	"\x06_moneyB\f\n" +
+	"\n" +
+	"_last_hitsB\t\n" +
+	"\a_denies\"\xf5\x03\n" +
+	"\x0fDemPlayerRounds\x12\x16\n" +
+	"\x06rounds\x18\x01 \x01(\x05R\x06rounds\x12\x10\n" +
+	"\x03won\x18\x02 \x01(\x05R\x03won\x12\x14\n" +
+	"\x05kills\x18\x03 \x01(\x05R\x05kills\x12\x1c\n" +
+	"\theadshots\x18\x04 \x01(\x05R\theadshots\x12\x18\n" +
+	"\aassists\x18\x05 \x01(\x05R\aassists\x12#\n" +
+	"\rflash_assists\x18\x06 \x01(\x05R\fflashAssists\x12\x16\n" +
+	"\x06deaths\x18\a \x01(\x05R\x06deaths\x12\x16\n" +
+	"\x06damage\x18\b \x01(\x05R\x06damage\x12%\n" +
+	"\x0eutility_damage\x18\t \x01(\x05R\rutilityDamage\x12#\n" +
+	"\ropening_kills\x18\n" +
+	" \x01(\x05R\fopeningKills\x12%\n" +
+	"\x0eopening_deaths\x18\v \x01(\x05R\ropeningDeaths\x12\x16\n" +
+	"\x06trades\x18\f \x01(\x05R\x06trades\x12\x16\n" +
+	"\x06traded\x18\r \x01(\x05R\x06traded\x12\x12\n" +
+	"\x04kast\x18\x0e \x01(\x05R\x04kast\x12\x1a\n" +
+	"\bclutches\x18\x0f \x01(\x05R\bclutches\x12!\n" +
+	"\fclutches_won\x18\x10 \x01(\x05R\vclutchesWon\x12\x1f\n" +
+	"\vmoney_spent\x18\x11 \x01(\x05R\n" +
+	"moneySpentBV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 
@@ -1612,7 +2067,7 @@ func file_replayd_v1_report_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_report_proto_rawDescData
 }
 
-var file_replayd_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_replayd_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_replayd_v1_report_proto_goTypes = []any{
 	(*GetReportRequest)(nil),   // 0: replayd.v1.GetReportRequest
 	(*GetReportResponse)(nil),  // 1: replayd.v1.GetReportResponse
@@ -1627,48 +2082,56 @@ var file_replayd_v1_report_proto_goTypes = []any{
 	(*Sc2ReplayUpgrade)(nil),   // 10: replayd.v1.Sc2ReplayUpgrade
 	(*Sc2ReplayUnits)(nil),     // 11: replayd.v1.Sc2ReplayUnits
 	(*DemReport)(nil),          // 12: replayd.v1.DemReport
-	(*DemTeam)(nil),            // 13: replayd.v1.DemTeam
-	(*DemPlayer)(nil),          // 14: replayd.v1.DemPlayer
-	(*Replay)(nil),             // 15: replayd.v1.Replay
-	(*v1.Summary)(nil),         // 16: replayd.datafile.v1.Summary
-	(*Finish)(nil),             // 17: replayd.v1.Finish
-	(*Participant)(nil),        // 18: replayd.v1.Participant
-	(*v11.Version)(nil),        // 19: replayd.sc2replay.v1.Version
-	(v11.Result)(0),            // 20: replayd.sc2replay.v1.Result
-	(*v11.PlayerStats)(nil),    // 21: replayd.sc2replay.v1.PlayerStats
-	(v11.UnitClass)(0),         // 22: replayd.sc2replay.v1.UnitClass
-	(*v12.FileHeader)(nil),     // 23: replayd.dem.v1.FileHeader
-	(*v12.Match)(nil),          // 24: replayd.dem.v1.Match
+	(*DemRound)(nil),           // 13: replayd.v1.DemRound
+	(*DemKill)(nil),            // 14: replayd.v1.DemKill
+	(*DemTeam)(nil),            // 15: replayd.v1.DemTeam
+	(*DemPlayer)(nil),          // 16: replayd.v1.DemPlayer
+	(*DemPlayerRounds)(nil),    // 17: replayd.v1.DemPlayerRounds
+	(*Replay)(nil),             // 18: replayd.v1.Replay
+	(*v1.Summary)(nil),         // 19: replayd.datafile.v1.Summary
+	(*Finish)(nil),             // 20: replayd.v1.Finish
+	(*Participant)(nil),        // 21: replayd.v1.Participant
+	(*v11.Version)(nil),        // 22: replayd.sc2replay.v1.Version
+	(v11.Result)(0),            // 23: replayd.sc2replay.v1.Result
+	(*v11.PlayerStats)(nil),    // 24: replayd.sc2replay.v1.PlayerStats
+	(v11.UnitClass)(0),         // 25: replayd.sc2replay.v1.UnitClass
+	(*v12.FileHeader)(nil),     // 26: replayd.dem.v1.FileHeader
+	(*v12.Match)(nil),          // 27: replayd.dem.v1.Match
+	(*v12.FactRound)(nil),      // 28: replayd.dem.v1.FactRound
 }
 var file_replayd_v1_report_proto_depIdxs = []int32{
 	2,  // 0: replayd.v1.GetReportResponse.report:type_name -> replayd.v1.Report
-	15, // 1: replayd.v1.Report.replay:type_name -> replayd.v1.Replay
+	18, // 1: replayd.v1.Report.replay:type_name -> replayd.v1.Replay
 	3,  // 2: replayd.v1.Report.teehistorian:type_name -> replayd.v1.TeehistorianReport
 	8,  // 3: replayd.v1.Report.sc2replay:type_name -> replayd.v1.Sc2ReplayReport
 	12, // 4: replayd.v1.Report.dem:type_name -> replayd.v1.DemReport
-	16, // 5: replayd.v1.Report.datafile:type_name -> replayd.datafile.v1.Summary
+	19, // 5: replayd.v1.Report.datafile:type_name -> replayd.datafile.v1.Summary
 	4,  // 6: replayd.v1.TeehistorianReport.players:type_name -> replayd.v1.TeehistorianPlayer
 	5,  // 7: replayd.v1.TeehistorianReport.team_finishes:type_name -> replayd.v1.TeamFinish
 	6,  // 8: replayd.v1.TeehistorianReport.chat:type_name -> replayd.v1.ChatLine
 	7,  // 9: replayd.v1.TeehistorianReport.votes:type_name -> replayd.v1.CalledVote
-	17, // 10: replayd.v1.TeehistorianPlayer.best:type_name -> replayd.v1.Finish
-	18, // 11: replayd.v1.TeehistorianPlayer.stays:type_name -> replayd.v1.Participant
-	19, // 12: replayd.v1.Sc2ReplayReport.version:type_name -> replayd.sc2replay.v1.Version
+	20, // 10: replayd.v1.TeehistorianPlayer.best:type_name -> replayd.v1.Finish
+	21, // 11: replayd.v1.TeehistorianPlayer.stays:type_name -> replayd.v1.Participant
+	22, // 12: replayd.v1.Sc2ReplayReport.version:type_name -> replayd.sc2replay.v1.Version
 	9,  // 13: replayd.v1.Sc2ReplayReport.players:type_name -> replayd.v1.Sc2ReplayPlayer
-	20, // 14: replayd.v1.Sc2ReplayPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	21, // 15: replayd.v1.Sc2ReplayPlayer.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	23, // 14: replayd.v1.Sc2ReplayPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	24, // 15: replayd.v1.Sc2ReplayPlayer.stats:type_name -> replayd.sc2replay.v1.PlayerStats
 	10, // 16: replayd.v1.Sc2ReplayPlayer.upgrades:type_name -> replayd.v1.Sc2ReplayUpgrade
 	11, // 17: replayd.v1.Sc2ReplayPlayer.units:type_name -> replayd.v1.Sc2ReplayUnits
-	22, // 18: replayd.v1.Sc2ReplayUnits.class:type_name -> replayd.sc2replay.v1.UnitClass
-	23, // 19: replayd.v1.DemReport.file_header:type_name -> replayd.dem.v1.FileHeader
-	24, // 20: replayd.v1.DemReport.match:type_name -> replayd.dem.v1.Match
-	13, // 21: replayd.v1.DemReport.teams:type_name -> replayd.v1.DemTeam
-	14, // 22: replayd.v1.DemReport.players:type_name -> replayd.v1.DemPlayer
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	25, // 18: replayd.v1.Sc2ReplayUnits.class:type_name -> replayd.sc2replay.v1.UnitClass
+	26, // 19: replayd.v1.DemReport.file_header:type_name -> replayd.dem.v1.FileHeader
+	27, // 20: replayd.v1.DemReport.match:type_name -> replayd.dem.v1.Match
+	15, // 21: replayd.v1.DemReport.teams:type_name -> replayd.v1.DemTeam
+	16, // 22: replayd.v1.DemReport.players:type_name -> replayd.v1.DemPlayer
+	13, // 23: replayd.v1.DemReport.rounds:type_name -> replayd.v1.DemRound
+	14, // 24: replayd.v1.DemReport.kills:type_name -> replayd.v1.DemKill
+	28, // 25: replayd.v1.DemRound.round:type_name -> replayd.dem.v1.FactRound
+	17, // 26: replayd.v1.DemPlayer.rounds:type_name -> replayd.v1.DemPlayerRounds
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_report_proto_init() }
@@ -1686,15 +2149,16 @@ func file_replayd_v1_report_proto_init() {
 	}
 	file_replayd_v1_report_proto_msgTypes[4].OneofWrappers = []any{}
 	file_replayd_v1_report_proto_msgTypes[9].OneofWrappers = []any{}
-	file_replayd_v1_report_proto_msgTypes[13].OneofWrappers = []any{}
 	file_replayd_v1_report_proto_msgTypes[14].OneofWrappers = []any{}
+	file_replayd_v1_report_proto_msgTypes[15].OneofWrappers = []any{}
+	file_replayd_v1_report_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_report_proto_rawDesc), len(file_replayd_v1_report_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

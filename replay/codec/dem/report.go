@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/dem"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -27,8 +28,9 @@ const (
 	maxPlayerName = 256 // in bytes
 )
 
-// The entities that reports read, and their fields. Each game's classes derive from these classes of the engine.
-var reported = &replaydv1.EventFilter{Kinds: []string{"entity_entered"}, Dem: &replaydv1.DemFilter{
+// The facts that reports are of, and the entities that they read, with their fields. Each game's classes derive from these classes of the
+// engine.
+var reported = []*replaydv1.EventFilter{{Kinds: []string{"fact_kill", "fact_round", "fact_player_round"}}, {Kinds: []string{"entity_entered"}, Dem: &replaydv1.DemFilter{
 	Classes: []string{"*PlayerController", "*Team", resource},
 	Fields: []string{
 		"m_iszPlayerName", "m_steamID", "m_iTeamNum", "m_nPlayerID", "m_szTeamname", "m_szClanTeamname", "m_iScore",
@@ -36,7 +38,7 @@ var reported = &replaydv1.EventFilter{Kinds: []string{"entity_entered"}, Dem: &r
 		"*.m_iKills", "*.m_iPlayerKills", "*.m_iDeaths", "*.m_iAssists", "*.m_iPlayerAssists", "*.m_iLevel", "*.m_iGoldNetWorth", "*.m_nHeroID",
 		"*.m_nSelectedHeroID",
 	},
-}}
+}}}
 
 // resource is the class of the entity with lists of what Dota counts of each player.
 const resource = "CDOTA_PlayerResource"
@@ -55,8 +57,7 @@ func report(_ context.Context, in source.Input, o codec.ReportOptions, to *repla
 
 // stand returns what a report says of the game, and adds the rest to the report.
 func stand(in source.Input, o codec.ReportOptions, to *replaydv1.Report) (*standing, error) {
-	include := []*replaydv1.EventFilter{reported}
-	delivered, err := filter.Compile(&filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)}, include, nil)
+	delivered, err := filter.Compile(&filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)}, reported, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +90,7 @@ func stand(in source.Input, o codec.ReportOptions, to *replaydv1.Report) (*stand
 			return nil, failed
 		}
 	}
+	s.d = r.(*frontReader).present().d
 	to.Tick = new(max(r.Tick(), 0))
 	if passed {
 		to.Tick = o.Tick
@@ -117,6 +119,7 @@ type standing struct {
 	ids    map[*replaydv1.DemPlayer]int32 // the numbers by which a resource refers to players
 	list   *demv1.EventList
 	listed *demv1.EntityEntered // the resource, whose names are in list; nil if there is none
+	d      *dem.Decoder
 }
 
 // read takes the state of the entities.
@@ -259,6 +262,8 @@ func (s *standing) conclude() *replaydv1.DemReport {
 			count(p, field, f, number(f))
 		}
 	}
+	s.sample(byID)
+	s.past()
 	for _, m := range s.out.GetMatch().GetPlayers() {
 		for _, p := range s.out.GetPlayers() {
 			if m.GetSteamId() != 0 && m.GetSteamId() == p.GetSteamId() {
@@ -272,6 +277,90 @@ func (s *standing) conclude() *replaydv1.DemReport {
 	})
 	return s.out
 }
+
+// sample adds to the players, by the numbers that the game has for them, what samples of players say. A game whose players have no entities
+// of their own has the players of the samples.
+func (s *standing) sample(byID map[int32]*replaydv1.DemPlayer) {
+	for _, p := range s.out.GetPlayers() {
+		if _, other := s.ids[p]; !other && byID[p.GetNumber()-1] == nil { // the number of the entity is that of the player
+			byID[p.GetNumber()-1] = p
+		}
+	}
+	past, alone := s.d.Past(), len(s.out.GetPlayers()) == 0
+	var ev dem.Event
+	for i := range int32(dem.MaxPlayers) {
+		if !s.d.SamplePlayer(0, int(i), &ev) {
+			continue
+		}
+		sample := &ev.SamplePlayer
+		p := byID[i]
+		if alone && len(sample.Name) > 0 {
+			p = &replaydv1.DemPlayer{
+				Number: i, Name: short(text(sample.Name)), SteamId: codec.Known(sample.SteamId), Team: new(sample.Team), Hero: text(sample.HeroName),
+				Kills: known(sample.Kills, sample.HasKills), Deaths: known(sample.Deaths, sample.HasDeaths), Assists: known(sample.Assists, sample.HasAssists),
+				Level: known(sample.Level, sample.HasLevel),
+			}
+			s.out.Players, s.ids[p] = append(s.out.Players, p), i
+		}
+		if p == nil {
+			continue
+		}
+		p.Money, p.LastHits, p.Denies = known(sample.Money, sample.HasMoney), known(sample.LastHits, sample.HasLastHits), known(sample.Denies, sample.HasDenies)
+		if p.NetWorth == nil {
+			p.NetWorth = known(sample.NetWorth, sample.HasNetWorth)
+		}
+		if q := &past.Players[i]; q.Rounds > 0 && q.SteamId == sample.SteamId {
+			p.Rounds = &replaydv1.DemPlayerRounds{
+				Rounds: q.Rounds, Won: q.Won, Kills: q.Kills, Headshots: q.Headshots, Assists: q.Assists, FlashAssists: q.FlashAssists, Deaths: q.Deaths,
+				Damage: q.Damage, UtilityDamage: q.UtilityDamage, OpeningKills: q.OpeningKills, OpeningDeaths: q.OpeningDeaths, Trades: q.Trades,
+				Traded: q.Traded, Kast: q.Kast, Clutches: q.Clutches, ClutchesWon: q.ClutchesWon, MoneySpent: q.MoneySpent,
+			}
+		}
+	}
+}
+
+// known returns a number that may not be known.
+func known(n int32, has bool) *int32 {
+	if !has {
+		return nil
+	}
+	return &n
+}
+
+// past adds the rounds and kills up to now.
+func (s *standing) past() {
+	past := s.d.Past()
+	for i := range past.Rounds {
+		r := &past.Rounds[i]
+		out := &replaydv1.DemRound{Tick: r.Tick, Round: &demv1.FactRound{
+			Number: codec.Known(r.Number), Warmup: r.Warmup, Overtime: codec.Known(r.Overtime), BeganTick: tickOf(r.BeganTick), FreezeEndTick: tickOf(r.FreezeEndTick),
+			PlantedTick: tickOf(r.PlantedTick), Winner: codec.Known(r.Winner), WinnerName: codec.Known(text(r.WinnerName)), Reason: r.Reason,
+			ReasonName: codec.Known(text(r.ReasonName)),
+		}}
+		for i := range r.Sides {
+			side := &r.Sides[i]
+			out.Round.Sides = append(out.Round.Sides, &demv1.RoundSide{
+				Team: side.Team, TeamName: text(side.TeamName), Players: side.Players, Alive: side.Alive, EquipmentValue: side.EquipmentValue,
+				MoneySpent: side.MoneySpent, Money: side.Money, Buy: text(side.Buy),
+			})
+		}
+		s.out.Rounds = append(s.out.Rounds, out)
+	}
+	for i := range past.Kills {
+		k := &past.Kills[i]
+		out := &replaydv1.DemKill{
+			Tick: k.Tick, Killer: text([]byte(k.Killer)), KillerTeam: codec.Known(k.KillerTeam), Victim: text([]byte(k.Victim)), VictimTeam: codec.Known(k.VictimTeam),
+			Weapon: text([]byte(k.Weapon)), Headshot: k.Headshot,
+		}
+		for _, name := range k.Assists {
+			out.Assists = append(out.Assists, text([]byte(name)))
+		}
+		s.out.Kills = append(s.out.Kills, out)
+	}
+}
+
+// tickOf returns a tick that is -1 where it is not known.
+func tickOf(n int32) *int32 { return known(n, n >= 0) }
 
 // number returns the value of a field with a number of 32 bits, and nil for other fields.
 func number(f *demv1.FieldValue) *int32 {

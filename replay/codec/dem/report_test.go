@@ -3,6 +3,7 @@ package dem_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -104,6 +106,105 @@ func compareNames(t *testing.T, path string, r *replaydv1.Report, want map[int32
 	}
 	if len(r.GetDem().GetPlayers()) < min(len(want), 1) {
 		t.Errorf("%s at %d: nobody of %v", path, r.GetTick(), want)
+	}
+}
+
+// TestReportOfMatches: a report has the kills and rounds up to its tick that happened in a match of our own, the last of them, and the sums of
+// each player's rounds, with checkpoints and without.
+func TestReportOfMatches(t *testing.T) {
+	const minutes = 3
+	match, played := demtest.LongMatch(3, minutes)
+	rounds, ledger := demtest.LongRounds(3, minutes)
+	check := func(data []byte, tick int32, want func(r *replaydv1.DemReport)) {
+		t.Helper()
+		_, checkpoints := codectest.Checkpoints(encoder.Codec)
+		first := reported(t, data, codec.ReportOptions{Tick: &tick})
+		for range 2 {
+			if again := reported(t, data, codec.ReportOptions{Tick: &tick, Checkpoints: checkpoints}); !proto.Equal(first, again) {
+				t.Errorf("at %d: another report from checkpoints", tick)
+			}
+		}
+		want(first.GetDem())
+	}
+	for _, tick := range []int32{played.Ended / 4, played.Ended} {
+		check(match, tick, func(r *replaydv1.DemReport) {
+			var kills, got []string
+			var players [demtest.MatchPlayers]demtest.PlayedPlayer
+			name := func(i int32) string {
+				if i < 0 {
+					return ""
+				}
+				return played.Players[i].Name
+			}
+			for _, d := range played.Deeds {
+				if d.What != demtest.DeedKill || d.Tick > tick {
+					continue
+				}
+				if !d.Marked {
+					if players[d.Of].Deaths++; d.By >= 0 {
+						players[d.By].Kills++
+					}
+				}
+				var helpers []string
+				for _, h := range d.Helpers {
+					helpers = append(helpers, name(h))
+				}
+				kills = append(kills, fmt.Sprint(d.Tick, name(d.By)+d.Unit, name(d.Of), d.With, helpers))
+			}
+			for _, k := range r.GetKills() {
+				got = append(got, fmt.Sprint(k.GetTick(), k.GetKiller(), k.GetVictim(), k.GetWeapon(), k.GetAssists()))
+			}
+			if kills = kills[max(0, len(kills)-100):]; !slices.Equal(got, kills) || len(got) == 0 {
+				t.Errorf("at %d: kills %q, want %q", tick, got, kills)
+			}
+			for i, p := range r.GetPlayers() {
+				want := players[p.GetNumber()]
+				if int64(p.GetKills()) != want.Kills || int64(p.GetDeaths()) != want.Deaths || p.GetHero() != played.Players[i].Hero || p.GetName() != played.Players[i].Name {
+					t.Errorf("at %d: %v, want %+v", tick, p, want)
+				}
+				if tick == played.Ended && int64(p.GetNetWorth()) != played.Players[i].NetWorth {
+					t.Errorf("net worth: %v, want %+v", p, played.Players[i])
+				}
+			}
+			if len(r.GetPlayers()) != demtest.MatchPlayers {
+				t.Errorf("%d players", len(r.GetPlayers()))
+			}
+		})
+	}
+	for n, last := range ledger {
+		check(rounds, last.Ended, func(r *replaydv1.DemReport) {
+			if len(r.GetRounds()) != n+1 {
+				t.Fatalf("%d rounds, want %d", len(r.GetRounds()), n+1)
+			}
+			var kills, hurt [demtest.RoundPlayers]int32
+			for i, want := range ledger[:n+1] {
+				got := r.GetRounds()[i]
+				if got.GetTick() != want.Ended || got.GetRound().GetNumber() != want.Number || got.GetRound().GetWinner() != want.Winner || len(got.GetRound().GetSides()) != 2 {
+					t.Errorf("round %v, want %+v", got, want)
+				}
+				health := map[int32]int32{}
+				for _, h := range want.Hits {
+					before, known := health[h.Victim]
+					if !known {
+						before = 100
+					}
+					if health[h.Victim] = h.Left; h.Attacker >= 0 && want.Sides[h.Attacker] != want.Sides[h.Victim] {
+						if hurt[h.Attacker] += before - h.Left; h.Left == 0 {
+							kills[h.Attacker]++
+						}
+					}
+				}
+			}
+			for _, p := range r.GetPlayers() {
+				sum, i := p.GetRounds(), p.GetNumber()-1
+				if sum.GetRounds() != int32(n+1) || sum.GetKills() != kills[i] || sum.GetDamage() != hurt[i] || sum.GetKast() > sum.GetRounds() {
+					t.Errorf("%v, want %d kills and %d damage", p, kills[i], hurt[i])
+				}
+			}
+			if len(r.GetPlayers()) != demtest.RoundPlayers {
+				t.Errorf("%d players", len(r.GetPlayers()))
+			}
+		})
 	}
 }
 

@@ -592,8 +592,8 @@ Global___Sc2ReplayUnits: typing_extensions.TypeAlias = Sc2ReplayUnits
 
 @typing.final
 class DemReport(google.protobuf.message.Message):
-    """A game of the Source 2 engine, by its header, and by the entities of the engine at the tick. The rules of the games are not applied: a
-    kill is whatever the game itself has counted as one.
+    """A game of the Source 2 engine, by its header, by the entities of the engine at the tick, and by the facts up to there. What a player has
+    is what the game itself has counted; kills and rounds are those of fact_kill, fact_round and fact_player_round.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -602,6 +602,8 @@ class DemReport(google.protobuf.message.Message):
     MATCH_FIELD_NUMBER: builtins.int
     TEAMS_FIELD_NUMBER: builtins.int
     PLAYERS_FIELD_NUMBER: builtins.int
+    ROUNDS_FIELD_NUMBER: builtins.int
+    KILLS_FIELD_NUMBER: builtins.int
     @property
     def file_header(self) -> replayd.dem.v1.events_pb2.FileHeader:
         """The file's header."""
@@ -618,6 +620,14 @@ class DemReport(google.protobuf.message.Message):
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemPlayer]:
         """The players with names, by team and then by number. At most 128."""
 
+    @property
+    def rounds(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemRound]:
+        """Counter-Strike 2: the rounds that ended, in their order. At most the last 128."""
+
+    @property
+    def kills(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemKill]:
+        """The kills of players, in their order. At most the last 100."""
+
     def __init__(
         self,
         *,
@@ -625,13 +635,101 @@ class DemReport(google.protobuf.message.Message):
         match: replayd.dem.v1.events_pb2.Match | None = ...,
         teams: collections.abc.Iterable[Global___DemTeam] | None = ...,
         players: collections.abc.Iterable[Global___DemPlayer] | None = ...,
+        rounds: collections.abc.Iterable[Global___DemRound] | None = ...,
+        kills: collections.abc.Iterable[Global___DemKill] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "match", b"match"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "match", b"match", "players", b"players", "teams", b"teams"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "kills", b"kills", "match", b"match", "players", b"players", "rounds", b"rounds", "teams", b"teams"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DemReport: typing_extensions.TypeAlias = DemReport
+
+@typing.final
+class DemRound(google.protobuf.message.Message):
+    """A round of Counter-Strike 2."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: builtins.int
+    ROUND_FIELD_NUMBER: builtins.int
+    tick: builtins.int
+    """The tick in which it ended."""
+    @property
+    def round(self) -> replayd.dem.v1.events_pb2.FactRound:
+        """The round."""
+
+    def __init__(
+        self,
+        *,
+        tick: builtins.int = ...,
+        round: replayd.dem.v1.events_pb2.FactRound | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["round", b"round"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["round", b"round", "tick", b"tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemRound: typing_extensions.TypeAlias = DemRound
+
+@typing.final
+class DemKill(google.protobuf.message.Message):
+    """A kill. A unit that is no player has the name of what it is, as in replayd.dem.v1.Actor. Names are cut after 64 bytes."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: builtins.int
+    KILLER_FIELD_NUMBER: builtins.int
+    KILLER_TEAM_FIELD_NUMBER: builtins.int
+    VICTIM_FIELD_NUMBER: builtins.int
+    VICTIM_TEAM_FIELD_NUMBER: builtins.int
+    ASSISTS_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    HEADSHOT_FIELD_NUMBER: builtins.int
+    tick: builtins.int
+    """When it was."""
+    killer: builtins.str
+    """Who killed. Empty for nobody."""
+    killer_team: builtins.int
+    """The team of who killed. Absent when not known."""
+    victim: builtins.str
+    """Who was killed."""
+    victim_team: builtins.int
+    """The team of who was killed. Absent when not known."""
+    weapon: builtins.str
+    """With what, as in fact_kill."""
+    headshot: builtins.bool
+    """True for a hit of the head."""
+    @property
+    def assists(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Who assisted. At most 10."""
+
+    def __init__(
+        self,
+        *,
+        tick: builtins.int = ...,
+        killer: builtins.str = ...,
+        killer_team: builtins.int | None = ...,
+        victim: builtins.str = ...,
+        victim_team: builtins.int | None = ...,
+        assists: collections.abc.Iterable[builtins.str] | None = ...,
+        weapon: builtins.str = ...,
+        headshot: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_killer_team", b"_killer_team", "_victim_team", b"_victim_team", "killer_team", b"killer_team", "victim_team", b"victim_team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_killer_team", b"_killer_team", "_victim_team", b"_victim_team", "assists", b"assists", "headshot", b"headshot", "killer", b"killer", "killer_team", b"killer_team", "tick", b"tick", "victim", b"victim", "victim_team", b"victim_team", "weapon", b"weapon"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__killer_team: typing_extensions.TypeAlias = typing.Literal["killer_team"]
+    _WhichOneofArgType__killer_team: typing_extensions.TypeAlias = typing.Literal["_killer_team", b"_killer_team"]
+    _WhichOneofReturnType__victim_team: typing_extensions.TypeAlias = typing.Literal["victim_team"]
+    _WhichOneofArgType__victim_team: typing_extensions.TypeAlias = typing.Literal["_victim_team", b"_victim_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__killer_team) -> _WhichOneofReturnType__killer_team | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__victim_team) -> _WhichOneofReturnType__victim_team | None: ...
+
+Global___DemKill: typing_extensions.TypeAlias = DemKill
 
 @typing.final
 class DemTeam(google.protobuf.message.Message):
@@ -682,6 +780,10 @@ class DemPlayer(google.protobuf.message.Message):
     SCORE_FIELD_NUMBER: builtins.int
     LEVEL_FIELD_NUMBER: builtins.int
     NET_WORTH_FIELD_NUMBER: builtins.int
+    MONEY_FIELD_NUMBER: builtins.int
+    LAST_HITS_FIELD_NUMBER: builtins.int
+    DENIES_FIELD_NUMBER: builtins.int
+    ROUNDS_FIELD_NUMBER: builtins.int
     number: builtins.int
     """The number of the player's entity, or its place in an entity that has all players."""
     name: builtins.str
@@ -704,6 +806,16 @@ class DemPlayer(google.protobuf.message.Message):
     """The level."""
     net_worth: builtins.int
     """What the player's things and money are worth."""
+    money: builtins.int
+    """The money that the player has: gold in Dota 2, souls in Deadlock."""
+    last_hits: builtins.int
+    """Dota 2, Deadlock: last hits."""
+    denies: builtins.int
+    """Dota 2, Deadlock: denies."""
+    @property
+    def rounds(self) -> Global___DemPlayerRounds:
+        """Counter-Strike 2: what the player did in the rounds that ended, without the warm-up. Absent before the first one."""
+
     def __init__(
         self,
         *,
@@ -718,19 +830,29 @@ class DemPlayer(google.protobuf.message.Message):
         score: builtins.int | None = ...,
         level: builtins.int | None = ...,
         net_worth: builtins.int | None = ...,
+        money: builtins.int | None = ...,
+        last_hits: builtins.int | None = ...,
+        denies: builtins.int | None = ...,
+        rounds: Global___DemPlayerRounds | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_kills", b"_kills", "_level", b"_level", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "kills", b"kills", "level", b"level", "net_worth", b"net_worth", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_denies", b"_denies", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_money", b"_money", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "money", b"money", "net_worth", b"net_worth", "rounds", b"rounds", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_kills", b"_kills", "_level", b"_level", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "hero", b"hero", "kills", b"kills", "level", b"level", "name", b"name", "net_worth", b"net_worth", "number", b"number", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_denies", b"_denies", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_money", b"_money", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "hero", b"hero", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "money", b"money", "name", b"name", "net_worth", b"net_worth", "number", b"number", "rounds", b"rounds", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__assists: typing_extensions.TypeAlias = typing.Literal["assists"]
     _WhichOneofArgType__assists: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists"]
     _WhichOneofReturnType__deaths: typing_extensions.TypeAlias = typing.Literal["deaths"]
     _WhichOneofArgType__deaths: typing_extensions.TypeAlias = typing.Literal["_deaths", b"_deaths"]
+    _WhichOneofReturnType__denies: typing_extensions.TypeAlias = typing.Literal["denies"]
+    _WhichOneofArgType__denies: typing_extensions.TypeAlias = typing.Literal["_denies", b"_denies"]
     _WhichOneofReturnType__kills: typing_extensions.TypeAlias = typing.Literal["kills"]
     _WhichOneofArgType__kills: typing_extensions.TypeAlias = typing.Literal["_kills", b"_kills"]
+    _WhichOneofReturnType__last_hits: typing_extensions.TypeAlias = typing.Literal["last_hits"]
+    _WhichOneofArgType__last_hits: typing_extensions.TypeAlias = typing.Literal["_last_hits", b"_last_hits"]
     _WhichOneofReturnType__level: typing_extensions.TypeAlias = typing.Literal["level"]
     _WhichOneofArgType__level: typing_extensions.TypeAlias = typing.Literal["_level", b"_level"]
+    _WhichOneofReturnType__money: typing_extensions.TypeAlias = typing.Literal["money"]
+    _WhichOneofArgType__money: typing_extensions.TypeAlias = typing.Literal["_money", b"_money"]
     _WhichOneofReturnType__net_worth: typing_extensions.TypeAlias = typing.Literal["net_worth"]
     _WhichOneofArgType__net_worth: typing_extensions.TypeAlias = typing.Literal["_net_worth", b"_net_worth"]
     _WhichOneofReturnType__score: typing_extensions.TypeAlias = typing.Literal["score"]
@@ -744,9 +866,15 @@ class DemPlayer(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__deaths) -> _WhichOneofReturnType__deaths | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__denies) -> _WhichOneofReturnType__denies | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__kills) -> _WhichOneofReturnType__kills | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_hits) -> _WhichOneofReturnType__last_hits | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__level) -> _WhichOneofReturnType__level | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__money) -> _WhichOneofReturnType__money | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__net_worth) -> _WhichOneofReturnType__net_worth | None: ...
     @typing.overload
@@ -757,3 +885,86 @@ class DemPlayer(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___DemPlayer: typing_extensions.TypeAlias = DemPlayer
+
+@typing.final
+class DemPlayerRounds(google.protobuf.message.Message):
+    """The sum of a player's fact_player_round."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ROUNDS_FIELD_NUMBER: builtins.int
+    WON_FIELD_NUMBER: builtins.int
+    KILLS_FIELD_NUMBER: builtins.int
+    HEADSHOTS_FIELD_NUMBER: builtins.int
+    ASSISTS_FIELD_NUMBER: builtins.int
+    FLASH_ASSISTS_FIELD_NUMBER: builtins.int
+    DEATHS_FIELD_NUMBER: builtins.int
+    DAMAGE_FIELD_NUMBER: builtins.int
+    UTILITY_DAMAGE_FIELD_NUMBER: builtins.int
+    OPENING_KILLS_FIELD_NUMBER: builtins.int
+    OPENING_DEATHS_FIELD_NUMBER: builtins.int
+    TRADES_FIELD_NUMBER: builtins.int
+    TRADED_FIELD_NUMBER: builtins.int
+    KAST_FIELD_NUMBER: builtins.int
+    CLUTCHES_FIELD_NUMBER: builtins.int
+    CLUTCHES_WON_FIELD_NUMBER: builtins.int
+    MONEY_SPENT_FIELD_NUMBER: builtins.int
+    rounds: builtins.int
+    """The number of rounds."""
+    won: builtins.int
+    """The rounds that the player's side won."""
+    kills: builtins.int
+    """Kills."""
+    headshots: builtins.int
+    """Kills by a hit of the head."""
+    assists: builtins.int
+    """Assists, without those by a flashbang."""
+    flash_assists: builtins.int
+    """Assists by a flashbang."""
+    deaths: builtins.int
+    """The rounds in which the player died."""
+    damage: builtins.int
+    """The health that the player took from the other side. Divided by the rounds it is the ADR."""
+    utility_damage: builtins.int
+    """The part of it by grenades and fire."""
+    opening_kills: builtins.int
+    """First kills of a round."""
+    opening_deaths: builtins.int
+    """First deaths of a round by the other side."""
+    trades: builtins.int
+    """Kills of players who had killed one of the player's side within the five seconds before."""
+    traded: builtins.int
+    """Deaths that the player's side traded."""
+    kast: builtins.int
+    """Rounds with a kill, an assist, survival, or a death that was traded. Divided by the rounds it is the KAST."""
+    clutches: builtins.int
+    """Rounds in which the player was the last of the own side against some of the other one."""
+    clutches_won: builtins.int
+    """Those of them that the player's side won."""
+    money_spent: builtins.int
+    """What the player paid."""
+    def __init__(
+        self,
+        *,
+        rounds: builtins.int = ...,
+        won: builtins.int = ...,
+        kills: builtins.int = ...,
+        headshots: builtins.int = ...,
+        assists: builtins.int = ...,
+        flash_assists: builtins.int = ...,
+        deaths: builtins.int = ...,
+        damage: builtins.int = ...,
+        utility_damage: builtins.int = ...,
+        opening_kills: builtins.int = ...,
+        opening_deaths: builtins.int = ...,
+        trades: builtins.int = ...,
+        traded: builtins.int = ...,
+        kast: builtins.int = ...,
+        clutches: builtins.int = ...,
+        clutches_won: builtins.int = ...,
+        money_spent: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["assists", b"assists", "clutches", b"clutches", "clutches_won", b"clutches_won", "damage", b"damage", "deaths", b"deaths", "flash_assists", b"flash_assists", "headshots", b"headshots", "kast", b"kast", "kills", b"kills", "money_spent", b"money_spent", "opening_deaths", b"opening_deaths", "opening_kills", b"opening_kills", "rounds", b"rounds", "traded", b"traded", "trades", b"trades", "utility_damage", b"utility_damage", "won", b"won"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemPlayerRounds: typing_extensions.TypeAlias = DemPlayerRounds

@@ -7,7 +7,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Finish, Participant, Replay } from "./replay_pb.js";
 import type { Summary } from "../datafile/v1/summary_pb.js";
 import type { PlayerStats, Result, UnitClass, Version } from "../sc2replay/v1/events_pb.js";
-import type { FileHeader, Match } from "../dem/v1/events_pb.js";
+import type { FactRound, FileHeader, Match } from "../dem/v1/events_pb.js";
 
 /**
  * Describes the file replayd/v1/report.proto.
@@ -698,8 +698,8 @@ export declare type Sc2ReplayUnits = Message<"replayd.v1.Sc2ReplayUnits"> & {
 export declare const Sc2ReplayUnitsSchema: GenMessage<Sc2ReplayUnits>;
 
 /**
- * A game of the Source 2 engine, by its header, and by the entities of the engine at the tick. The rules of the games are not applied: a
- * kill is whatever the game itself has counted as one.
+ * A game of the Source 2 engine, by its header, by the entities of the engine at the tick, and by the facts up to there. What a player has
+ * is what the game itself has counted; kills and rounds are those of fact_kill, fact_round and fact_player_round.
  *
  * @generated from message replayd.v1.DemReport
  */
@@ -731,6 +731,20 @@ export declare type DemReport = Message<"replayd.v1.DemReport"> & {
    * @generated from field: repeated replayd.v1.DemPlayer players = 4;
    */
   players: DemPlayer[];
+
+  /**
+   * Counter-Strike 2: the rounds that ended, in their order. At most the last 128.
+   *
+   * @generated from field: repeated replayd.v1.DemRound rounds = 5;
+   */
+  rounds: DemRound[];
+
+  /**
+   * The kills of players, in their order. At most the last 100.
+   *
+   * @generated from field: repeated replayd.v1.DemKill kills = 6;
+   */
+  kills: DemKill[];
 };
 
 /**
@@ -738,6 +752,102 @@ export declare type DemReport = Message<"replayd.v1.DemReport"> & {
  * Use `create(DemReportSchema)` to create a new message.
  */
 export declare const DemReportSchema: GenMessage<DemReport>;
+
+/**
+ * A round of Counter-Strike 2.
+ *
+ * @generated from message replayd.v1.DemRound
+ */
+export declare type DemRound = Message<"replayd.v1.DemRound"> & {
+  /**
+   * The tick in which it ended.
+   *
+   * @generated from field: int32 tick = 1;
+   */
+  tick: number;
+
+  /**
+   * The round.
+   *
+   * @generated from field: replayd.dem.v1.FactRound round = 2;
+   */
+  round?: FactRound | undefined;
+};
+
+/**
+ * Describes the message replayd.v1.DemRound.
+ * Use `create(DemRoundSchema)` to create a new message.
+ */
+export declare const DemRoundSchema: GenMessage<DemRound>;
+
+/**
+ * A kill. A unit that is no player has the name of what it is, as in replayd.dem.v1.Actor. Names are cut after 64 bytes.
+ *
+ * @generated from message replayd.v1.DemKill
+ */
+export declare type DemKill = Message<"replayd.v1.DemKill"> & {
+  /**
+   * When it was.
+   *
+   * @generated from field: int32 tick = 1;
+   */
+  tick: number;
+
+  /**
+   * Who killed. Empty for nobody.
+   *
+   * @generated from field: string killer = 2;
+   */
+  killer: string;
+
+  /**
+   * The team of who killed. Absent when not known.
+   *
+   * @generated from field: optional int32 killer_team = 3;
+   */
+  killerTeam?: number | undefined;
+
+  /**
+   * Who was killed.
+   *
+   * @generated from field: string victim = 4;
+   */
+  victim: string;
+
+  /**
+   * The team of who was killed. Absent when not known.
+   *
+   * @generated from field: optional int32 victim_team = 5;
+   */
+  victimTeam?: number | undefined;
+
+  /**
+   * Who assisted. At most 10.
+   *
+   * @generated from field: repeated string assists = 6;
+   */
+  assists: string[];
+
+  /**
+   * With what, as in fact_kill.
+   *
+   * @generated from field: string weapon = 7;
+   */
+  weapon: string;
+
+  /**
+   * True for a hit of the head.
+   *
+   * @generated from field: bool headshot = 8;
+   */
+  headshot: boolean;
+};
+
+/**
+ * Describes the message replayd.v1.DemKill.
+ * Use `create(DemKillSchema)` to create a new message.
+ */
+export declare const DemKillSchema: GenMessage<DemKill>;
 
 /**
  * A team.
@@ -855,6 +965,34 @@ export declare type DemPlayer = Message<"replayd.v1.DemPlayer"> & {
    * @generated from field: optional int32 net_worth = 11;
    */
   netWorth?: number | undefined;
+
+  /**
+   * The money that the player has: gold in Dota 2, souls in Deadlock.
+   *
+   * @generated from field: optional int32 money = 12;
+   */
+  money?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: last hits.
+   *
+   * @generated from field: optional int32 last_hits = 13;
+   */
+  lastHits?: number | undefined;
+
+  /**
+   * Dota 2, Deadlock: denies.
+   *
+   * @generated from field: optional int32 denies = 14;
+   */
+  denies?: number | undefined;
+
+  /**
+   * Counter-Strike 2: what the player did in the rounds that ended, without the warm-up. Absent before the first one.
+   *
+   * @generated from field: replayd.v1.DemPlayerRounds rounds = 15;
+   */
+  rounds?: DemPlayerRounds | undefined;
 };
 
 /**
@@ -862,4 +1000,136 @@ export declare type DemPlayer = Message<"replayd.v1.DemPlayer"> & {
  * Use `create(DemPlayerSchema)` to create a new message.
  */
 export declare const DemPlayerSchema: GenMessage<DemPlayer>;
+
+/**
+ * The sum of a player's fact_player_round.
+ *
+ * @generated from message replayd.v1.DemPlayerRounds
+ */
+export declare type DemPlayerRounds = Message<"replayd.v1.DemPlayerRounds"> & {
+  /**
+   * The number of rounds.
+   *
+   * @generated from field: int32 rounds = 1;
+   */
+  rounds: number;
+
+  /**
+   * The rounds that the player's side won.
+   *
+   * @generated from field: int32 won = 2;
+   */
+  won: number;
+
+  /**
+   * Kills.
+   *
+   * @generated from field: int32 kills = 3;
+   */
+  kills: number;
+
+  /**
+   * Kills by a hit of the head.
+   *
+   * @generated from field: int32 headshots = 4;
+   */
+  headshots: number;
+
+  /**
+   * Assists, without those by a flashbang.
+   *
+   * @generated from field: int32 assists = 5;
+   */
+  assists: number;
+
+  /**
+   * Assists by a flashbang.
+   *
+   * @generated from field: int32 flash_assists = 6;
+   */
+  flashAssists: number;
+
+  /**
+   * The rounds in which the player died.
+   *
+   * @generated from field: int32 deaths = 7;
+   */
+  deaths: number;
+
+  /**
+   * The health that the player took from the other side. Divided by the rounds it is the ADR.
+   *
+   * @generated from field: int32 damage = 8;
+   */
+  damage: number;
+
+  /**
+   * The part of it by grenades and fire.
+   *
+   * @generated from field: int32 utility_damage = 9;
+   */
+  utilityDamage: number;
+
+  /**
+   * First kills of a round.
+   *
+   * @generated from field: int32 opening_kills = 10;
+   */
+  openingKills: number;
+
+  /**
+   * First deaths of a round by the other side.
+   *
+   * @generated from field: int32 opening_deaths = 11;
+   */
+  openingDeaths: number;
+
+  /**
+   * Kills of players who had killed one of the player's side within the five seconds before.
+   *
+   * @generated from field: int32 trades = 12;
+   */
+  trades: number;
+
+  /**
+   * Deaths that the player's side traded.
+   *
+   * @generated from field: int32 traded = 13;
+   */
+  traded: number;
+
+  /**
+   * Rounds with a kill, an assist, survival, or a death that was traded. Divided by the rounds it is the KAST.
+   *
+   * @generated from field: int32 kast = 14;
+   */
+  kast: number;
+
+  /**
+   * Rounds in which the player was the last of the own side against some of the other one.
+   *
+   * @generated from field: int32 clutches = 15;
+   */
+  clutches: number;
+
+  /**
+   * Those of them that the player's side won.
+   *
+   * @generated from field: int32 clutches_won = 16;
+   */
+  clutchesWon: number;
+
+  /**
+   * What the player paid.
+   *
+   * @generated from field: int32 money_spent = 17;
+   */
+  moneySpent: number;
+};
+
+/**
+ * Describes the message replayd.v1.DemPlayerRounds.
+ * Use `create(DemPlayerRoundsSchema)` to create a new message.
+ */
+export declare const DemPlayerRoundsSchema: GenMessage<DemPlayerRounds>;
 
