@@ -217,14 +217,14 @@ func TestLongRounds(t *testing.T) {
 	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactObjective}
 	alone := dem.Options{Kinds: func(k dem.Kind) bool { return slices.Contains(kinds, k) }}
 	var want, got []dated
-	who := func(i int32) string {
-		if i < 0 {
-			return ""
-		}
-		return string(rune('A' + i))
-	}
 	for i := range played {
 		r := &played[i]
+		who := func(i int32) string {
+			if i < 0 {
+				return ""
+			}
+			return r.Names[i]
+		}
 		for _, h := range r.Hits {
 			want = append(want, dated{h.Tick, fmt.Sprintf("%s hits %s with %s for %d, left %d", who(h.Attacker), who(h.Victim), h.Weapon, h.Dealt, h.Left)})
 			if h.Left == 0 {

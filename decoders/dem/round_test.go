@@ -102,7 +102,7 @@ func wantRound(r *demtest.PlayedRound) (facts []string) {
 		p := &players[i]
 		p.Kast = p.Kills+p.Assists+p.FlashAssists > 0 || !p.Died || p.Traded
 		p.HasEquipmentValue, p.HasMoneySpent = true, true
-		facts = append(facts, fmt.Sprintf("%d %c of %d: %+v", r.Ended, 'A'+i, r.Sides[i], *p))
+		facts = append(facts, fmt.Sprintf("%d %s of %d: %+v", r.Ended, r.Names[i], r.Sides[i], *p))
 	}
 	return facts
 }

@@ -7,6 +7,7 @@ type PlayedRound struct {
 	Number                           int32
 	Began, FreezeEnd, Planted, Ended int32 // ticks; Planted is -1 if the bomb was not
 	Winner, Reason                   int32
+	Names                            [RoundPlayers]string
 	Sides                            [RoundPlayers]int32
 	Equipment, Spent                 [RoundPlayers]int32
 	Hits                             []PlayedHit
@@ -34,7 +35,7 @@ const (
 )
 
 // Rounds returns a demo of Counter-Strike 2 of some rounds, in which ten players hit one another at random, and what happened in it. The
-// sides change after half of the rounds. The demo has only the ticks in which something happens.
+// sides change after half of the rounds, and somebody else takes the place of the last player. The demo has only the ticks in which something happens.
 func Rounds(seed uint64, rounds int, by Telling) ([]byte, []PlayedRound) {
 	g := newRoundGame(seed, by)
 	var played []PlayedRound
@@ -66,8 +67,9 @@ func LongRounds(seed uint64, minutes int) ([]byte, []PlayedRound) {
 type roundGame struct {
 	scene
 
-	by   Telling
-	busy bool // something happens in each tick
+	by    Telling
+	busy  bool // something happens in each tick
+	names [RoundPlayers]string
 }
 
 const roundRules, firstController, firstPawn, firstThrown = 60, 1, 20, 100
@@ -154,7 +156,8 @@ func newRoundGame(seed uint64, by Telling) *roundGame {
 		})
 	for i := range RoundPlayers {
 		side := uint64(2 + i/(RoundPlayers/2))
-		g.create(firstController+i, roundController, all(g.who(string(rune('A'+i)), steam+uint64(i), side, handle(firstPawn+i)), []Value{g.bool([]int{5}, true)},
+		g.names[i] = string(rune('A' + i))
+		g.create(firstController+i, roundController, all(g.who(g.names[i], steam+uint64(i), side, handle(firstPawn+i)), []Value{g.bool([]int{5}, true)},
 			g.ints([]int{5}, 0, 800, 0))...)
 		g.create(firstPawn+i, roundPawn, all(g.body(512, float64(100*i), 64, 8), g.ints(nil, 1, 0))...)
 	}
@@ -179,7 +182,11 @@ func (g *roundGame) told(m Message) []Message {
 func (g *roundGame) round(i int32, changed bool) PlayedRound {
 	r := PlayedRound{Number: i + 1, Planted: -1}
 	g.wait(1 + g.Int32N(64))
-	r.Began = g.tick
+	if last := RoundPlayers - 1; changed && g.names[last] != "K" {
+		g.names[last] = "K"
+		g.update(firstController+last, g.text([]int{0}, "K"), g.bits([]int{1}, steam+RoundPlayers, 64))
+	}
+	r.Began, r.Names = g.tick, g.names
 	for p := range r.Sides {
 		r.Sides[p] = int32(2 + p/(RoundPlayers/2))
 		if changed {
