@@ -172,6 +172,9 @@ func (s *subscription) lookAtAll() {
 
 // look looks for what no change tells.
 func (s *subscription) look() error {
+	if s.held {
+		return s.recheck()
+	}
 	silent := map[*root][]string{}
 	for _, r := range s.replays {
 		switch s.leave(r); {

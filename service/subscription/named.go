@@ -83,7 +83,6 @@ type kept struct {
 	checkpoints  map[uint64]int // their sizes, by number
 	last         uint64         // the number of the last one
 	taken        chan struct{}  // closed when the call that runs is no longer the one of the name; nil if none runs
-	room         chan struct{}  // receives when something was acknowledged
 }
 
 // about is what is stored of a subscription.
@@ -156,7 +155,7 @@ var errDamaged = errors.New("is damaged")
 
 // loaded reads a subscription.
 func loaded(b *bbolt.Bucket) (*kept, error) {
-	k := &kept{checkpoints: map[uint64]int{}, room: make(chan struct{}, 1)}
+	k := &kept{checkpoints: map[uint64]int{}}
 	list := b.Bucket(checkpointsName)
 	if !k.about.parse(b.Get(aboutKey)) || list == nil {
 		return nil, errDamaged
@@ -221,7 +220,6 @@ type Named struct {
 	kept       *kept
 	id         [8]byte
 	taken      chan struct{}
-	room       <-chan struct{}
 	checkpoint uint64 // the last one
 	count      uint64 // of tokens since
 	begin      places
@@ -255,7 +253,7 @@ func (s *Store) Open(owner, name string, generation index.Generation, tag Tag, t
 		if err := s.makeRoom(owner); err != nil {
 			return nil, err
 		}
-		k = &kept{about: about{generation: generation, tag: tag}, checkpoints: map[uint64]int{}, room: make(chan struct{}, 1)}
+		k = &kept{about: about{generation: generation, tag: tag}, checkpoints: map[uint64]int{}}
 		_, _ = rand.Read(k.about.id[:]) // never fails
 	}
 	if err := s.keep(key, k, at, isNew); err != nil {
@@ -264,7 +262,7 @@ func (s *Store) Open(owner, name string, generation index.Generation, tag Tag, t
 	s.kept[key] = k
 	k.end()
 	k.taken = make(chan struct{})
-	return &Named{store: s, key: key, kept: k, id: k.about.id, taken: k.taken, room: k.room, checkpoint: k.last, begin: at}, nil
+	return &Named{store: s, key: key, kept: k, id: k.about.id, taken: k.taken, checkpoint: k.last, begin: at}, nil
 }
 
 // end ends the call that runs.
@@ -396,10 +394,6 @@ func (s *Store) Acknowledge(owner, name string, token []byte) error {
 		if number < at.checkpoint {
 			delete(k.checkpoints, number)
 		}
-	}
-	select {
-	case k.room <- struct{}{}:
-	default:
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,7 +15,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/subscription"
 )
@@ -23,13 +26,13 @@ func namedConfig(path string) subscription.NamedConfig {
 	return subscription.NamedConfig{Path: path, Most: 5, MostOfOwner: 3, Life: time.Hour, Log: slog.New(slog.DiscardHandler)}
 }
 
-func openStore(t testing.TB, c subscription.NamedConfig) *subscription.Store {
-	t.Helper()
+func openStore(tb testing.TB, c subscription.NamedConfig) *subscription.Store {
+	tb.Helper()
 	s, err := subscription.OpenStore(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -45,13 +48,6 @@ func reach(c subscription.Call, number, offset uint64) {
 func TestNamedPlaces(t *testing.T) {
 	const most = 400
 	type state map[uint64]int64 // by number: where an open replay stands, -1 for one that is over or left out
-	clone := func(s state) state {
-		other := state{}
-		for n, at := range s {
-			other[n] = at
-		}
-		return other
-	}
 	type sent struct {
 		token []byte
 		state state
@@ -75,9 +71,9 @@ func TestNamedPlaces(t *testing.T) {
 			var token []byte
 			now = state{}
 			if at < 0 && acknowledged >= 0 {
-				now = clone(tokens[acknowledged].state)
+				now = maps.Clone(tokens[acknowledged].state)
 			} else if at >= 0 {
-				token, now = tokens[at].token, clone(tokens[at].state)
+				token, now = tokens[at].token, maps.Clone(tokens[at].state)
 			}
 			if named, err = store.Open("me", "name", generation, tag, token); err != nil {
 				r.Fatal(err)
@@ -138,10 +134,64 @@ func TestNamedPlaces(t *testing.T) {
 			if err != nil || len(token) > subscription.MaxToken || call.Held() {
 				r.Fatalf("a token of %d bytes, %v", len(token), err)
 			}
-			tokens = append(tokens, sent{bytes.Clone(token), clone(now)})
+			tokens = append(tokens, sent{bytes.Clone(token), maps.Clone(now)})
 		}
 		named.Close()
 	})
+}
+
+// TestNamedChanges: a token has what has changed since the checkpoint, and no more: replays that are over, that went on, and were left out.
+func TestNamedChanges(t *testing.T) {
+	store := openStore(t, namedConfig(filepath.Join(t.TempDir(), "names")))
+	var call subscription.Call
+	open := func(token []byte) {
+		t.Helper()
+		named, err := store.Open("me", "a", generation, tag, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call = subscription.NewCall(named, "live")
+	}
+	send := func(most int) []byte {
+		t.Helper()
+		token, err := call.Token()
+		if err != nil || len(token) > most {
+			t.Errorf("a token of %d bytes, %v", len(token), err)
+		}
+		return bytes.Clone(token)
+	}
+	open(nil)
+	for n := range uint64(200) {
+		reach(call, n+1, 1<<33)
+	}
+	send(40) // which makes a checkpoint
+	call.Close("live", 5)
+	reach(call, 6, 1<<34)
+	call.Leave("live", 1, 300)
+	open(send(100))
+	for n, want := range map[uint64]int64{4: 1 << 33, 5: 0, 6: 1 << 34, 7: 1 << 33, 200: 1 << 33, 201: 0, 300: 0} {
+		at, isOpen := call.Open("live", n)
+		if !call.Has("live", n) || isOpen != (want > 0) || at.Position.Offset != want {
+			t.Errorf("%d is open: %v, at %d; want %d", n, isOpen, at.Position.Offset, want)
+		}
+	}
+	if call.Has("live", 301) {
+		t.Error("a replay is left out that was not")
+	}
+	var tokens [3][]byte
+	for i := range tokens {
+		call.Close("live", uint64(400+i))
+		tokens[i] = send(100)
+	}
+	for _, i := range []int{0, 1, 0} { // an old one comes late
+		if err := store.Acknowledge("me", "a", tokens[i]); err != nil {
+			t.Error(err)
+		}
+	}
+	open(nil)
+	if !call.Has("live", 401) || call.Has("live", 402) {
+		t.Error("a call does not begin behind what was acknowledged last")
+	}
 }
 
 // TestNamedSpace: when too much was not acknowledged, no more is sent; an acknowledgement frees the space, and old ones change nothing. Old
@@ -333,5 +383,49 @@ func TestNotStored(t *testing.T) {
 	}
 	if names, _ := store.Figures(); names != 1 {
 		t.Errorf("%d names", names)
+	}
+}
+
+// TestHeld: when too much was not acknowledged, nothing comes but heartbeats that say so; when the client acknowledges, the rest comes.
+func TestHeld(t *testing.T) {
+	const games = 500 // more than a token has room for
+	w := newWorld(t, "live")
+	for number := 1; number <= games; number++ {
+		name := fmt.Sprint("live/", number, ".teehistorian")
+		w.write(name, w.game(number))
+		now := time.Now()
+		w.must(os.Chtimes(w.path(name), now, now)) // it is played
+	}
+	w.open()
+	config := namedConfig(filepath.Join(t.TempDir(), "names"))
+	config.Space = 1000
+	store := openStore(t, config)
+	for range 2 { // the second one makes a place that is not acknowledged
+		var err error
+		if w.named, err = store.Open("me", "a", w.index.Generation(), subscription.Tag{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.sends = func(_ string, batch int) (replaydv1.EndReason, error) {
+		if batch == 1 {
+			return 0, fmt.Errorf("%w: not now", source.ErrIO) // it stays open
+		}
+		return 0, nil
+	}
+	held, beats := 0, 0
+	w.responses = func(r *replaydv1.SubscribeEventsResponse) {
+		switch {
+		case r.GetHeartbeat().GetUnacknowledged():
+			if beats++; beats == 4 {
+				held, beats = held+1, 0
+				w.must(store.Acknowledge("me", "a", r.GetToken()))
+			}
+		case beats > 0:
+			w.Errorf("it is not held: %v", r)
+		}
+	}
+	got := w.subscribe(func(got *told) bool { return len(got.batches) == games })
+	if held == 0 || len(got.batches) != games {
+		t.Errorf("%d games, held %d times", len(got.batches), held)
 	}
 }

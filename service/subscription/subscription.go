@@ -197,9 +197,9 @@ func (s *subscription) run() error {
 	beat, look := time.NewTicker(s.Heartbeat), time.NewTicker(lookEvery)
 	defer beat.Stop()
 	defer look.Stop()
-	var taken, room <-chan struct{}
+	var taken <-chan struct{}
 	if s.Named != nil {
-		taken, room = s.Named.taken, s.Named.room
+		taken = s.Named.taken
 	}
 	for {
 		idle := true
@@ -229,16 +229,11 @@ func (s *subscription) run() error {
 				return err
 			}
 		case <-look.C:
-			if s.held {
-				continue
-			}
 			if err := s.look(); err != nil {
 				return err
 			}
 		case <-taken:
 			return ErrTaken
-		case <-room:
-			s.held = false
 		case <-s.queue.more:
 		case <-changed:
 		case <-numbered:
@@ -341,6 +336,15 @@ func (s *subscription) tokenOf() ([]byte, error) {
 	return s.token, nil
 }
 
+// recheck goes on if nothing more is sent and there is space again.
+func (s *subscription) recheck() error {
+	if !s.held {
+		return nil
+	}
+	_, err := s.tokenOf()
+	return err
+}
+
 // respond sends a response that is of no stream.
 func (s *subscription) respond(response *replaydv1.SubscribeEventsResponse) error {
 	var err error
@@ -412,6 +416,9 @@ func (s *subscription) vacate(r *replay) {
 
 // heartbeat sends the progress.
 func (s *subscription) heartbeat() error {
+	if err := s.recheck(); err != nil {
+		return err
+	}
 	beat := &replaydv1.SubscriptionHeartbeat{Unacknowledged: s.held}
 	for _, r := range s.replays {
 		switch {

@@ -44,7 +44,10 @@ type world struct {
 	// sends is called before a stream sends a batch, from 0. If it returns an end or an error, the stream ends so.
 	sends  func(name string, batch int) (replaydv1.EndReason, error)
 	opened map[string]int
-	turn   chan struct{} // holds a value while the functions may be called
+	// named is the subscription that is kept, nil for none, and responses gets all responses.
+	named     *subscription.Named
+	responses func(*replaydv1.SubscribeEventsResponse)
+	turn      chan struct{} // holds a value while the functions may be called
 }
 
 const batches = 4
@@ -54,8 +57,9 @@ var errDamaged = errors.New("a damaged file")
 func newWorld(t *testing.T, aliases ...string) *world {
 	w := &world{
 		T: t, dirs: map[string]string{}, opened: map[string]int{}, turn: make(chan struct{}, 1),
-		opens: func(context.Context, string, int) error { return nil },
-		sends: func(string, int) (replaydv1.EndReason, error) { return 0, nil },
+		opens:     func(context.Context, string, int) error { return nil },
+		sends:     func(string, int) (replaydv1.EndReason, error) { return 0, nil },
+		responses: func(*replaydv1.SubscribeEventsResponse) {},
 	}
 	for _, alias := range aliases {
 		w.dirs[alias] = t.TempDir()
@@ -250,6 +254,7 @@ func (w *world) subscribe(until func(*told) bool) *told {
 		if err := proto.Unmarshal(b.ReadOnlyData(), &r); err != nil {
 			return err
 		}
+		w.responses(&r)
 		streamed := r.GetStreamed()
 		if start := streamed.GetStart(); start != nil {
 			of := start.GetReplay().GetIdentity()
@@ -274,7 +279,7 @@ func (w *world) subscribe(until func(*told) bool) *told {
 		return nil
 	}
 	err := subscription.Run(ctx, subscription.Config{
-		Index: w.index, Selection: w.index.Select(index.Query{Scope: index.Everything()}), Options: &replaydv1.StreamEventsRequest{},
+		Index: w.index, Named: w.named, Selection: w.index.Select(index.Query{Scope: index.Everything()}), Options: &replaydv1.StreamEventsRequest{},
 		Parallel: 1, Heartbeat: 50 * time.Millisecond, Stream: w.stream, Reserve: func(int) error { return nil }, Explain: explain,
 		Panicked: func(p any, _ string) error { return fmt.Errorf("%v", p) }, Resolves: func(decoders.Format) bool { return false },
 	}, send)
