@@ -188,6 +188,10 @@ func (s *subscription) look() error {
 	for _, r := range s.roots {
 		s.ask(r, silent[r])
 		if len(r.unmet) == 0 || !s.Selection.Gone(r.alias) {
+			r.looks = 0
+			continue
+		}
+		if r.looks++; r.looks < sureLooks {
 			continue
 		}
 		for number := range r.unmet {

@@ -80,6 +80,9 @@ const (
 	pauseFirst, pauseHere, pauseMost = 100 * time.Millisecond, time.Second, time.Minute
 	// maxTries is how often a file that has changed under a replay's hands is opened again at once.
 	maxTries = 5
+	// sureLooks is how often a root is looked at, a second apart, before a replay counts as gone: while directories are read one after
+	// another, a file that is moved from one of them to one that was read is in none.
+	sureLooks = 3
 	// settled is how long a file that is written as a whole must not have changed before its damage counts: it may be being copied.
 	settled = time.Minute
 )
@@ -219,7 +222,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // locate returns a file that holds the replay and was not tried, nil if there is none. While that is not certain, it waits.
 func (s *subscription) locate(ctx context.Context, r *replay) (*index.Entry, error) {
-	for refreshed := false; ; {
+	for looks := 0; ; looks++ {
 		list, known := s.Selection.Files(r.of, r.begun)
 		for _, e := range list {
 			if !r.tried[e.Name] {
@@ -227,8 +230,8 @@ func (s *subscription) locate(ctx context.Context, r *replay) (*index.Entry, err
 			}
 		}
 		switch {
-		case !refreshed:
-		case len(list) > 0, known && !r.begun, s.Selection.Gone(r.of.Root):
+		case looks == 0:
+		case len(list) > 0, known && !r.begun, looks >= sureLooks && s.Selection.Gone(r.of.Root):
 			return nil, nil
 		default:
 			if err := sleep(ctx, time.Second); err != nil {
@@ -238,7 +241,6 @@ func (s *subscription) locate(ctx context.Context, r *replay) (*index.Entry, err
 		if err := s.Selection.Refresh(ctx, r.of); err != nil {
 			return nil, err
 		}
-		refreshed = true
 	}
 }
 

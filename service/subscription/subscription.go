@@ -125,6 +125,7 @@ type root struct {
 	waiting []*replay
 	live    []*replay       // that wait, too, but for room in the token alone
 	unmet   map[uint64]bool // numbers of replays of which no file is known, or not yet
+	looks   int             // how often nothing was found of those, one after another
 	running int             // replays that take a place
 	asking  atomic.Bool     // its silent files are checked now
 }
