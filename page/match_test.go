@@ -14,10 +14,11 @@ import (
 
 var update = flag.Bool("update", false, "write the demos of the browser's tests anew")
 
-// TestMatches checks that two samples and the map for the browser tests are the ones that this package generates.
+// TestMatches checks that two samples, and a demo and the map for the browser tests, are the ones that this package generates.
 func TestMatches(t *testing.T) {
 	for path, made := range map[string][]byte{
-		"../testdata/dem/teamfight.dem": dotaMatch(), "../testdata/dem/round.dem": csMatch(), "test/designed.map": designedMap(t),
+		"../testdata/dem/teamfight.dem": dotaMatch(), "../testdata/dem/round.dem": csMatch(), "test/deadlock.dem": deadlockMatch(),
+		"test/designed.map": designedMap(t),
 	} {
 		path = filepath.FromSlash(path)
 		if *update {
@@ -90,7 +91,7 @@ type match struct {
 func newMatch(game, level string, interval float32, tables []demtest.Message, schema ...demtest.Serializer) *match {
 	m := &match{Demo: demtest.New(), classes: map[string]int{}, schema: schema}
 	for _, s := range schema {
-		if s.Name[0] == 'C' && s.Name != body.Name && s.Name != "CGameRules" {
+		if s.Name[0] == 'C' && s.Name != body.Name && s.Name != "CGameRules" && s.Name != "CEntityIdentity" {
 			m.classes[s.Name] = len(m.names)
 			m.names = append(m.names, s.Name)
 		}
@@ -367,6 +368,78 @@ func csMatch() []byte {
 				continue
 			case i == 7 && tick == 400:
 				e.Update(pawn+i, signed(0, 1), whole(1, 2))
+				continue
+			}
+			x, y := path(i, tick)
+			e.Update(pawn+i, place(x, y, 512)...)
+		}
+		m.tick(tick, e, true, messages...)
+	}
+	return m.end(ticks, interval)
+}
+
+// deadlockMatch returns ten seconds of Deadlock. Twelve heroes meet on four lanes, one of them dies, another one buys something, and each side has
+// guardians.
+func deadlockMatch() []byte {
+	const ticks, interval = 640, 1.0 / 64
+	heroes := []string{"inferno", "gigawatt", "hornet", "ghost", "atlas", "wraith", "forge", "chrono", "dynamo", "kelvin", "haze", "bebop"}
+	var entries []demtest.Entry
+	for i, name := range heroes {
+		entries = append(entries, demtest.Entry{Index: i, Key: "hero_" + name})
+	}
+	entries = append(entries, demtest.Entry{Index: len(heroes), Key: "upgrade_headshot_booster"})
+	m := newMatch("citadel", "dl_sample", interval, []demtest.Message{demtest.Table{}.Create("EntityNames", false, entries...)},
+		body,
+		demtest.Serializer{Name: "CEntityIdentity", Fields: []demtest.Field{{Name: "m_nameStringableIndex", Type: "int32"}}},
+		demtest.Serializer{Name: "CCitadelPlayerController", Fields: []demtest.Field{{Name: "m_iszPlayerName", Type: "char[128]"}, {Name: "m_steamID", Type: "uint64", Encoder: "fixed64"},
+			{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_hHeroPawn", Type: "CHandle< CCitadelPlayerPawn >"}, {Name: "m_nHeroID", Type: "HeroID_t"}, {Name: "m_bAlive", Type: "bool"},
+			{Name: "m_iGoldNetWorth", Type: "int32"}, {Name: "m_iLevel", Type: "int32"}, {Name: "m_iPlayerKills", Type: "int32"}, {Name: "m_iDeaths", Type: "int32"}, {Name: "m_iPlayerAssists", Type: "int32"}}},
+		demtest.Serializer{Name: "CCitadelPlayerPawn", Fields: []demtest.Field{{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"},
+			{Name: "m_iHealth", Type: "int32"}, {Name: "m_iMaxHealth", Type: "int32"}, {Name: "m_hController", Type: "CHandle< CBasePlayerController >"},
+			{Name: "m_pEntity", Type: "CEntityIdentity*", Serializer: "CEntityIdentity"}}},
+		demtest.Serializer{Name: "CNPC_TrooperBoss", Fields: []demtest.Field{{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"},
+			{Name: "m_iHealth", Type: "int32"}, {Name: "m_iMaxHealth", Type: "int32"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_iTeamNum", Type: "uint8"}}},
+		demtest.Serializer{Name: "CGameRules", Fields: []demtest.Field{{Name: "m_vMinimapMins", Type: "Vector"}, {Name: "m_vMinimapMaxs", Type: "Vector"}}},
+		demtest.Serializer{Name: "CCitadelGameRulesProxy", Fields: []demtest.Field{{Name: "m_pGameRules", Type: "CGameRules*", Serializer: "CGameRules"}}},
+		demtest.Serializer{Name: "CCitadelTeam", Fields: []demtest.Field{{Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_iScore", Type: "int32"}}},
+	)
+	players := []string{"Ada", "Grace", "Linus", "Margaret", "Edsger", "Alan", "Barbara", "Donald", "Frances", "Ken", "Radia", "Tony"}
+	const controller, pawn, boss, teams, rules, victim, killer = 1, 20, 40, 50, 60, 8, 2
+	e := m.entities()
+	path := func(i, tick int) (x, y float64) {
+		side := float64(1 - 2*(i/6))
+		lane := float64(i%4)*5000 - 7500
+		return lane + 300*math.Cos(float64(i)+float64(tick)/90), side * (-6500 + 9*float64(tick)) * (1 - 0.1*float64(i%3))
+	}
+	for i, name := range players {
+		m.create(e, controller+i, "CCitadelPlayerController", text(name, 0), steamOf(i, 1), whole(uint64(2+i/6), 2), whole(handle(pawn+i), 3), whole(uint64(1+i), 4), truth(true, 5),
+			signed(int64(4000+350*i), 6), signed(int64(8+i%4), 7), signed(int64(i%5), 8), signed(int64(i%3), 9), signed(int64(i*2%7), 10))
+	}
+	for i := range players {
+		x, y := path(i, 0)
+		m.create(e, pawn+i, "CCitadelPlayerPawn", append(place(x, y, 512), signed(int64(900-40*i), 1), signed(900, 2), whole(handle(controller+i), 3), truth(true, 4), signed(int64(i), 4, 0))...)
+	}
+	for i := range 8 {
+		side := float64(1 - 2*(i/4))
+		m.create(e, boss+i, "CNPC_TrooperBoss", append(place(float64(i%4)*5000-7500, -side*4200, 512), signed(int64(4000-500*(i%4)), 1), signed(4000, 2), whole(0, 3), whole(uint64(2+i/4), 4))...)
+	}
+	for i := range 2 {
+		m.create(e, teams+i, "CCitadelTeam", whole(uint64(2+i), 0), signed(int64(3+2*i), 1))
+	}
+	m.create(e, rules, "CCitadelGameRulesProxy", truth(true, 0), floats([]int{0, 0}, -10000, -10000, 0), floats([]int{0, 1}, 10000, 10000, 800))
+	m.tick(0, e, false)
+	for tick := 2; tick < ticks; tick += 2 {
+		e, messages := m.entities(), []demtest.Message{}
+		switch tick {
+		case 120:
+			messages = append(messages, demtest.Message{ID: 309, Data: demtest.Proto(nil).Varint(1, 0).Varint(2, 2010028405).Varint(3, 0)})
+		case 400:
+			messages = append(messages, demtest.Message{ID: 319, Data: demtest.Proto(nil).Varint(1, pawn+victim).Varint(3, pawn+killer).Varint(4, pawn+killer+1).Varint(5, pawn+killer)})
+			e.Update(controller+killer, signed(5200, 6), signed(3, 8))
+			e.Update(controller+victim, truth(false, 5), signed(3, 9))
+		}
+		for i := range players {
+			if i == victim && tick >= 400 {
 				continue
 			}
 			x, y := path(i, tick)

@@ -38,30 +38,36 @@ const done: Partial<Record<ObjectiveType, string>> = {
 const nameOf = (one: Actor | undefined) => one?.name || words(one?.heroName ?? one?.unitName ?? "") || "somebody";
 const number = (value: unknown) => (value === undefined ? undefined : Number(value));
 
-interface Life {
-  now: number;
-  most: number;
-  alive: boolean;
-}
-
-/** A player's state over time. */
+/** A player over time: how the player stands, and where. */
 export class Player {
-  readonly names = new Steps<string>();
-  readonly heroes = new Steps<string>();
-  readonly teams = new Steps<number>();
+  readonly stands = new Steps<SamplePlayer>();
   readonly places = new Steps<Place>();
-  readonly angles = new Steps<number>();
-  readonly lives = new Steps<Life>();
-  readonly levels = new Steps<number>();
-  readonly worths = new Steps<number>();
-  readonly scores = new Steps<string>();
-  readonly items = new Steps<string>();
 
   constructor(readonly id: number) {}
 
-  /** Everything that is known over time. */
-  get all(): Steps<unknown>[] {
-    return [this.names, this.heroes, this.teams, this.places, this.angles, this.lives, this.levels, this.worths, this.scores, this.items];
+  /** The name, or that of the hero. */
+  nameAt(tick: number): string {
+    const now = this.stands.at(tick) ?? this.stands.values[0];
+    return now?.name || words(now?.heroName ?? "") || `#${this.id}`;
+  }
+
+  heroAt(tick: number): string {
+    return words(this.stands.at(tick)?.heroName ?? "");
+  }
+
+  teamAt(tick: number): number {
+    return this.stands.at(tick)?.team ?? 0;
+  }
+
+  aliveAt(tick: number): boolean {
+    const now = this.stands.at(tick);
+    return now?.alive ?? (now?.health ?? 1) > 0;
+  }
+
+  /** Health from 0 to 1. */
+  healthAt(tick: number): number {
+    const now = this.stands.at(tick);
+    return this.aliveAt(tick) ? Math.min(1, (now?.health ?? 0) / (now?.maxHealth || 100)) : 0;
   }
 }
 
@@ -203,18 +209,9 @@ export class DemWorld implements World {
   /** Records how a player stands. */
   private sampled(now: SamplePlayer, tick: number): void {
     const player = this.player(now.playerId);
-    player.names.note(tick, now.name || words(now.heroName ?? "") || `#${now.playerId}`);
-    player.teams.note(tick, now.team);
-    if (now.heroName) player.heroes.note(tick, now.heroName);
-    if (now.level !== undefined) player.levels.note(tick, now.level);
-    player.items.note(tick, now.items.map(words).join(", "));
-    const count = [now.kills, now.deaths, now.assists];
-    if (count.every((one) => one !== undefined)) player.scores.note(tick, count.join("/"));
-    const alive = now.alive ?? (now.health ?? 1) > 0;
-    const life: Life = { now: now.health ?? 0, most: now.maxHealth || 100, alive };
-    const before = player.lives.values.at(-1);
-    if (before && life.now < before.now && this.beats.at(-1) !== tick) this.beats.push(tick);
-    player.lives.note(tick, life, (a, b) => a.now === b.now && a.most === b.most && a.alive === b.alive);
+    const before = player.stands.values.at(-1);
+    if (before && (now.health ?? 0) < (before.health ?? 0) && this.beats.at(-1) !== tick) this.beats.push(tick);
+    player.stands.push(tick, now);
     const place = now.place && { x: now.place.x, y: -now.place.y };
     player.places.note(tick, place, (a, b) => a?.x === b?.x && a?.y === b?.y);
     if (place) {
@@ -222,11 +219,8 @@ export class DemWorld implements World {
       this.dots.push({ tick, id: player.id, ...place });
       this.walked.to(`${this.stream} ${player.id}`, place);
     }
-    if (now.angles) player.angles.note(tick, (-now.angles.y * Math.PI) / 180);
-    const worth = now.netWorth ?? now.money;
-    if (worth === undefined) return;
-    player.worths.note(tick, worth);
-    this.samples.push({ chart: "worth", tick, id: player.id, value: worth });
+    const value = now.netWorth ?? now.money;
+    if (value !== undefined) this.samples.push({ chart: "worth", tick, id: player.id, value });
   }
 
   /** Records the state of what is not a player. */
@@ -275,13 +269,11 @@ export class DemWorld implements World {
 
   /** The player of a hero, or -1 if there is none. */
   private ofHero(name: string): number {
-    for (const { id, heroes } of this.players.values()) if (heroes.values.at(-1) === name) return id;
-    return -1;
+    return [...this.players.values()].find(({ stands }) => stands.values.at(-1)?.heroName === name)?.id ?? -1;
   }
 
   nameOf(id: number, tick: number): string {
-    const known = this.players.get(id);
-    return known?.names.at(Math.max(tick, this.from)) ?? known?.names.values[0] ?? "";
+    return this.players.get(id)?.nameAt(Math.max(tick, this.from)) ?? "";
   }
 
   /** The game's clock in seconds, or undefined if the game has none. */
@@ -295,7 +287,7 @@ export class DemWorld implements World {
   trim(tick: number): void {
     if (tick <= this.from) return;
     this.from = tick;
-    for (const { all } of this.players.values()) for (const steps of all) steps.trim(tick);
+    for (const { stands, places } of this.players.values()) for (const steps of [stands, places]) steps.trim(tick);
     for (const { lives } of this.buildings.values()) lives.trim(tick);
     for (const scores of this.scores.values()) scores.trim(tick);
     this.clock.trim(tick);
@@ -319,7 +311,8 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
   const every = (seconds: number) => ({ every: Math.max(1, Math.round(seconds * ticksPerSecond)) });
   const players = (ticks: { every: number }): Filter => ({ kinds: ["sample_player"], ticks });
   const playerOf = (world: DemWorld, id: number, tick: number) => {
-    const team = world.players.get(id)?.teams.at(Math.max(tick, world.from)) ?? world.players.get(id)?.teams.values[0] ?? 0;
+    const stands = world.players.get(id)?.stands;
+    const team = (stands?.at(Math.max(tick, world.from)) ?? stands?.values[0])?.team ?? 0;
     return { name: world.nameOf(id, tick), colour: team ? lineColour(title, team, id) : theme().neutral };
   };
   return {
@@ -338,18 +331,14 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
       void stage.take(overview);
       return stage;
     },
-    people: (world, tick) => [...world.players.values()].filter(({ teams }) => (teams.at(tick) ?? 0) >= 2).map((player): Person => {
-      const life = player.lives.at(tick);
-      const level = player.levels.at(tick);
-      const hero = player.heroes.at(tick);
-      const worth = player.worths.at(tick);
-      const name = world.nameOf(player.id, tick);
-      const own = hero ? words(hero) : "";
-      const carried = player.items.at(tick);
+    people: (world, tick) => [...world.players.values()].filter((player) => player.teamAt(tick) >= 2).map((player): Person => {
+      const { level, team, items, netWorth, money, kills, deaths, assists } = player.stands.at(tick)!;
+      const [name, hero, here] = [player.nameAt(tick), player.heroAt(tick), player.aliveAt(tick)];
+      const worth = netWorth ?? money;
       return {
-        id: player.id, name, colour: lineColour(title, player.teams.at(tick) ?? 0, player.id), team: player.teams.at(tick)!,
-        note: [own !== name && own, level !== undefined && title !== "cs" && `level ${level}`, player.scores.at(tick), life && !life.alive && "dead"].filter(Boolean).join(" · "),
-        ...(carried && { carried }), here: life?.alive ?? true, ...(life ? { health: life.alive ? Math.min(1, life.now / life.most) : 0 } : {}),
+        id: player.id, name, colour: lineColour(title, team, player.id), team,
+        note: [hero !== name && hero, level !== undefined && `level ${level}`, [kills, deaths, assists].every((one) => one !== undefined) && `${kills}/${deaths}/${assists}`, !here && "dead"].filter(Boolean).join(" · "),
+        carried: items.map(words).join(", "), here, health: player.healthAt(tick),
         ...(worth !== undefined ? { value: title === "cs" ? `$${worth}` : shortNumber(worth) } : {}),
       };
     }).sort((a, b) => a.team - b.team || a.id - b.id),

@@ -33,7 +33,7 @@ export class DemStage extends Minimap<DemWorld> {
 
   private placeOf(player: Player): Place {
     const { tick, ticksPerSecond } = this.game;
-    return (player.teams.at(tick) ?? 0) < 2 ? undefined : placeBetween(player.places, tick, ticksPerSecond / 2, 900);
+    return player.teamAt(tick) < 2 ? undefined : placeBetween(player.places, tick, ticksPerSecond / 2, 900);
   }
 
   protected spots(): Spot[] {
@@ -51,14 +51,14 @@ export class DemStage extends Minimap<DemWorld> {
       x, y, is: () => `${words(name)} · ${lives.at(tick) ? `${Math.round(lives.at(tick)! * 100)} % of its health` : "destroyed"}`,
     }));
     return [...buildings, ...this.spots().map(({ id, x, y }): Thing => ({ x, y, is: () => {
-      const { heroes, levels, lives, items } = world.players.get(id)!;
-      const [hero, level, life] = [heroes.at(tick), levels.at(tick), lives.at(tick)];
-      return [world.nameOf(id, tick), hero && words(hero), level && `level ${level}`, life && (life.alive ? `${life.now} of ${life.most} health` : "dead"), items.at(tick)].filter(Boolean).join(" · ");
+      const player = world.players.get(id)!;
+      const { level, health, maxHealth, items } = player.stands.at(tick)!;
+      return [player.nameAt(tick), player.heroAt(tick), level && `level ${level}`, player.aliveAt(tick) ? `${health ?? 0} of ${maxHealth || 100} health` : "dead", items.map(words).join(", ")].filter(Boolean).join(" · ");
     } }))];
   }
 
   private alive(id: number): boolean {
-    return this.game.world.players.get(id)?.lives.at(this.game.tick)?.alive ?? true;
+    return this.game.world.players.get(id)!.aliveAt(this.game.tick);
   }
 
   protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
@@ -68,7 +68,7 @@ export class DemStage extends Minimap<DemWorld> {
     this.warm(c);
     for (const spot of spots) {
       const player = world.players.get(spot.id)!;
-      if (this.alive(spot.id)) this.trail(c, player.places, spot, 4 * ticksPerSecond, teamColour(this.title, player.teams.at(tick) ?? 0), 900);
+      if (this.alive(spot.id)) this.trail(c, player.places, spot, 4 * ticksPerSecond, teamColour(this.title, player.teamAt(tick)), 900);
     }
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     for (const building of world.buildings.values()) {
@@ -86,8 +86,7 @@ export class DemStage extends Minimap<DemWorld> {
     const living = spots.filter(({ id }) => this.alive(id) || id === this.followed).reverse();
     this.names(c, ratio, living, 21, (id) => {
       const player = world.players.get(id)!;
-      const hero = player.heroes.at(tick);
-      return hero ? words(hero) : world.nameOf(id, tick);
+      return player.heroAt(tick) || player.nameAt(tick);
     });
   }
 
@@ -95,9 +94,8 @@ export class DemStage extends Minimap<DemWorld> {
     const { tick } = this.game;
     const t = theme();
     const { x, y } = this.onPage(spot);
-    const life = player.lives.at(tick);
-    const colour = teamColour(this.title, player.teams.at(tick) ?? 0);
-    if (life && !life.alive) {
+    const colour = teamColour(this.title, player.teamAt(tick));
+    if (!player.aliveAt(tick)) {
       c.strokeStyle = colour;
       c.globalAlpha = 0.65;
       c.lineWidth = 2.5;
@@ -111,11 +109,12 @@ export class DemStage extends Minimap<DemWorld> {
       if (this.followed === player.id) this.ring(c, x, y, 14);
       return;
     }
-    const angle = player.angles.at(tick);
+    const { angles } = player.stands.at(tick)!;
     c.fillStyle = colour;
     c.strokeStyle = t.outline;
     c.lineWidth = 2;
-    if (angle !== undefined) { // the viewing direction
+    if (angles) { // the viewing direction
+      const angle = (-angles.y * Math.PI) / 180;
       c.beginPath();
       c.moveTo(x + Math.cos(angle) * 15, y + Math.sin(angle) * 15);
       c.lineTo(x + Math.cos(angle + 0.75) * 9, y + Math.sin(angle + 0.75) * 9);
@@ -127,7 +126,7 @@ export class DemStage extends Minimap<DemWorld> {
     c.arc(x, y, 9, 0, 7);
     c.fill();
     c.stroke();
-    if (life) bar(c, x, y + 13, 26, life.now / life.most);
+    bar(c, x, y + 13, 26, player.healthAt(tick));
     if (this.followed === player.id) this.ring(c, x, y, 16);
   }
 }

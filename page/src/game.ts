@@ -74,9 +74,8 @@ export class Game<W extends World = World> {
   complete = false;
   /** The error that ended loading. */
   failure: unknown;
-  /** The number of reconnects. */
-  reconnects = 0;
-  connected = false;
+  private connected = false;
+  /** Since when there is no connection, if there was one or an attempt. */
   private lost = 0;
   /** Joins, deaths and the like of the whole replay, for the time line. */
   readonly told = new Told();
@@ -87,7 +86,6 @@ export class Game<W extends World = World> {
   private opened: W | undefined;
   private lag = 6;
   private readonly arrivals: { at: number; ticks: number }[] = [];
-  private arrived = 0;
   /** Until when ticks that arrive were written before, and do not say how many arrive at once while the game is followed. */
   private missed = 0;
 
@@ -159,9 +157,8 @@ export class Game<W extends World = World> {
       initial: 25, // milliseconds
       maximum: patience[0].wait,
       onRetry: () => {
-        if (this.connected) this.lost = performance.now();
+        if (this.connected || !this.lost) this.lost = performance.now();
         retry.maximum = patience.find(({ away }) => performance.now() - this.lost < away)!.wait;
-        this.reconnects++;
         this.connected = false;
         this.missed = Infinity;
       },
@@ -243,7 +240,6 @@ export class Game<W extends World = World> {
   /** Records how many ticks arrived at once. A live game is shown far enough behind its file that it does not stutter. */
   private note(ticks: number): void {
     const now = performance.now();
-    this.arrived = now;
     if (this.missed === Infinity) this.missed = now + 300;
     if (now < this.missed) return;
     this.arrivals.push({ at: now, ticks: Math.min(ticks, 100) });
@@ -256,9 +252,9 @@ export class Game<W extends World = World> {
     return Math.max(0, Math.round(((this.world.to - this.tick) / this.ticksPerSecond) * 1000));
   }
 
-  /** Milliseconds since the last new tick arrived. */
-  get silence(): number {
-    return this.arrived ? performance.now() - this.arrived : 0;
+  /** The daemon does not answer. It is not said to be away when only a connection is made again. */
+  get away(): boolean {
+    return !this.connected && this.lost > 0 && performance.now() - this.lost > 500;
   }
 
   /** Advances the clock by a number of milliseconds of the viewer's time. The clock never goes back. */

@@ -3,15 +3,15 @@
 import type { Replay } from "@replayd/client";
 import { LayerKind, type Link } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { Designed } from "./designed.js";
-import { fill, h, icon, sizeText } from "./dom.js";
+import { fill, h, sizeText } from "./dom.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
 import { tileSize } from "./map.js";
 import { kindNames, type Layer, MapData } from "./mapdata.js";
 import { ask, client } from "./net.js";
-import { bar, steer } from "./player.js";
+import { bar, steer, zoomTools } from "./player.js";
 import { Scene } from "./scene.js";
-import { label } from "./stage.js";
+import { label, type Stage } from "./stage.js";
 import { tees } from "./tees.js";
 import { theme } from "./theme.js";
 
@@ -131,11 +131,7 @@ export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Rep
   const shown = h("section", { class: "layers", "aria-label": "Layers" });
   fill(app, h("main", { class: "player still" },
     bar(replay),
-    h("div", { class: "stage" }, canvas, status, under,
-      h("div", { class: "zoom" },
-        h("button", { type: "button", "aria-label": "Closer", onclick: () => scene.zoom(1.4) }, icon("plus")),
-        h("button", { type: "button", "aria-label": "Farther", onclick: () => scene.zoom(1 / 1.4) }, icon("minus")),
-        h("button", { type: "button", "aria-label": "Show everything", onclick: () => { scene.showAll(); scene.reset(); } }, icon("frame")))),
+    h("div", { class: "stage" }, canvas, status, under, zoomTools(scene as unknown as Stage, "Show everything", () => { scene.showAll(); scene.reset(); })),
     h("aside", { class: "side", "aria-label": "About the map" }, shown, h("details", { class: "about" }, h("summary", {}, "About this map"), facts(replay)), inspector.element)));
   steer(canvas, scene, () => {});
   const fixed = new URL(location.href).searchParams.get("time");

@@ -87,7 +87,7 @@ export function watchSleep(): void {
   let before = Date.now();
   setInterval(() => {
     const now = Date.now();
-    if (now - before > (document.hidden ? 90_000 : 3000)) wake(); // browsers run the timers of a hidden page once a minute
+    if (now - before > (document.hidden ? 90_000 : 10_000)) wake(); // browsers run the timers of a hidden page once a minute
     before = now;
   }, 500);
 }

@@ -50,6 +50,12 @@ export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay)
   inspector.update(true);
 }
 
+/** The buttons over a scene, which show it nearer, farther and whole. */
+export function zoomTools(scene: Stage, whole: string, all: () => void, ...more: HTMLElement[]): HTMLElement {
+  const tool = (name: string, shape: "plus" | "minus" | "frame", onclick: () => void) => h("button", { type: "button", "aria-label": name, onclick }, icon(shape));
+  return h("div", { class: "zoom" }, tool("Closer", "plus", () => scene.zoom(1.4)), tool("Farther", "minus", () => scene.zoom(1 / 1.4)), tool(whole, "frame", all), ...more);
+}
+
 /** Moves and zooms a scene by mouse, touch and keys. */
 export function steer(canvas: HTMLCanvasElement, scene: Stage, picked: (id: number | undefined) => void): void {
   const fingers = new Map<number, { x: number; y: number }>();
@@ -185,10 +191,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   inspector.element.id = "inspector";
   inspector.element.hidden = true;
   charts.element.hidden = true;
-  const tools = h("div", { class: "zoom" },
-    h("button", { type: "button", "aria-label": "Closer", onclick: () => scene.zoom(1.4) }, icon("plus")),
-    h("button", { type: "button", "aria-label": "Farther", onclick: () => scene.zoom(1 / 1.4) }, icon("minus")),
-    h("button", { type: "button", "aria-label": "Show everybody", onclick: () => all() }, icon("frame")), warmth,
+  const tools = zoomTools(scene as Stage, "Show everybody", () => all(), warmth,
     h("button", { type: "button", "aria-label": "Save a picture (p)", onclick: () => picture() }, icon("drop")));
 
   if (overlay) {
@@ -411,7 +414,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const text = game.live ? `LIVE ${game.delay} ms` : "GO LIVE";
     if (live.textContent !== text) live.textContent = text;
     const problem = game.failure ? `The game cannot be read: ${game.failure instanceof Error ? game.failure.message : String(game.failure)}`
-      : !game.connected && game.reconnects > 0 ? "The daemon is away. Waiting for it …"
+      : game.away ? "The daemon is away. Waiting for it …"
       : !game.ready ? "Loading …"
       : missing();
     if (notice.textContent !== problem) notice.textContent = problem;

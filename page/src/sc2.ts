@@ -307,13 +307,13 @@ export function sc2(replay: Replay): Format<SC2World> {
         const now = world.economies.get(id)?.at(tick);
         return {
           id, name: names.get(id) ?? `player ${id}`, team: info?.team ?? 0, colour: colourOf(id), here: true,
-          note: [info && note(info), now && `army ${(now.armyMinerals ?? 0) + (now.armyVespene ?? 0)}`, now && `${now.workers} workers`].filter(Boolean).join(" · "),
+          note: [info && note(info), now && `army ${(now.armyMinerals ?? 0) + (now.armyVespene ?? 0)}`, now && `${now.workers} worker${now.workers === 1 ? "" : "s"}`].filter(Boolean).join(" · "),
           ...(now ? { value: `${Math.round(now.supplyUsed ?? 0)}/${Math.round(now.supplyMade ?? 0)}` } : {}),
         };
       });
     },
     sides: () => [],
-    missing: ({ tracks, economies }) => (tracks.length > 0 || economies.size > 0 ? ""
+    missing: ({ tracks, economies, start, to }) => (tracks.length > 0 || economies.size > 0 || to < start + 16 ? "" // a second of it is there
       : "This replay does not say what units did, so there is no picture: the game records that since version 2.0.8."),
     person: (_, id) => ({ name: names.get(id) ?? (id > 0 ? `player ${id}` : ""), colour: id > 0 ? colourOf(id) : theme().neutral }),
   };

@@ -27,7 +27,7 @@ test("no replay shows nothing without a sentence", { ...options, skip: options.s
     if (Date.now() > until) break;
     if (looked++ % 40 === 39) page = await tab(t, { of: own });
     const began = Date.now();
-    await page.goto(`${own.url}/replay/${name.split("/").map(encodeURIComponent).join("/")}`);
+    await page.goto(`${own.url}/replay/${name.split("/").map(encodeURIComponent).join("/")}`, { timeout: 120_000 });
     const seen = () => page.evaluate(() => {
       const notice = document.querySelector(".notice:not([hidden])")?.textContent ?? "";
       if (document.querySelector("main.middle h1") || (notice && !/^Loading/.test(notice))) return "sentence";
@@ -38,6 +38,7 @@ test("no replay shows nothing without a sentence", { ...options, skip: options.s
     let what = "";
     while ((what = await seen()) in { "": 0, progress: 0 } && Date.now() - began < 15_000) await sleep(100);
     if (!what) faults.push(name);
+    if (what === "sentence" && (await sleep(2000), await seen()) !== "sentence") faults.push(`${name}: the sentence was not true`);
     if (what === "sentence") sentences++;
     if (what === "progress") loading.push(name);
     if (Date.now() - began > slowest[0]) slowest = [Date.now() - began, name];

@@ -60,6 +60,15 @@ function newsOf(fact) {
   return [];
 }
 
+test("a replay that records no units says so when some of it is there, and not before", () => {
+  const { missing, world } = sc2({ header: { case: undefined } });
+  const some = world(100);
+  const says = [100, 115, 116].map((tick) => (some.reach(tick), missing(some) !== ""));
+  assert.deepEqual(says, [false, false, true]);
+  some.apply(Object.assign([{ tick: 120, event: { kind: { case: "unitBorn", value: { unit: { tag: 1 << 18 }, x: 1, y: 1 } } } }], { state: false }));
+  assert.equal(missing(some), "");
+});
+
 test("the page has the facts of the golden file, and tells them", { skip: existsSync(binary) ? false : `no ${binary}`, timeout: 120_000 }, async (t) => {
   const daemon = await Daemon.start();
   const client = connect(daemon.address);

@@ -31,7 +31,7 @@ before(async () => {
   cpSync(join(repository, "testdata"), directory, { recursive: true });
   recorded = record(replayd, join(repository, "testdata/datafile/sample.map"), ["Nameless tee", "Ada", "Grace", "Linus", "Margaret", "Edsger"], 3000);
   writeFileSync(join(directory, "recorded.teehistorian"), recorded);
-  for (const [name, path] of [["dota.dem", "testdata/dem/teamfight.dem"], ["cs.dem", "testdata/dem/round.dem"], ["designed.map", "page/test/designed.map"]]) {
+  for (const [name, path] of [["dota.dem", "testdata/dem/teamfight.dem"], ["cs.dem", "testdata/dem/round.dem"], ["deadlock.dem", "page/test/deadlock.dem"], ["designed.map", "page/test/designed.map"]]) {
     cpSync(join(repository, path), join(directory, name));
     utimesSync(join(directory, name), 1.7e9, 1.7e9); // so that the daemon does not treat it as growing
   }

@@ -124,7 +124,7 @@ test("a tick is always drawn in the same way", options, async (t) => {
   await mapFound("recorded.teehistorian");
   for (const [name, moment, marks] of [
     ["golden", "recorded.teehistorian?tick=1210"], ["golden-dota", "dota.dem?tick=430&player=1", 9], ["golden-cs", "cs.dem?tick=500", 3],
-    ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"], ["golden-map", "datafile/sample.map?time=0"],
+    ["golden-deadlock", "deadlock.dem?tick=430", 2], ["golden-sc2", "sc2replay/battle.SC2Replay?tick=300"], ["golden-map", "datafile/sample.map?time=0"],
   ]) {
     await page.goto(`${daemon.url}/replay/samples/${moment}`);
     await shown(page);
@@ -146,12 +146,13 @@ test("the picture of a map lies under the game, and where there is none the page
   }
   writeFileSync(join(assets, "overviews/de_sample.png"), PNG.sync.write(png));
   writeFileSync(join(assets, "overviews/de_sample.txt"), '"pos_x" "-3000"\n"pos_y" "2500"\n"scale" "5"\n');
-  writeFileSync(join(assets, "overviews/dota.png"), PNG.sync.write(png));
+  for (const name of ["dota", "dl_sample"]) writeFileSync(join(assets, `overviews/${name}.png`), PNG.sync.write(png));
+  writeFileSync(join(assets, "overviews/dl_sample.txt"), "pos_x -10000\npos_y 10000\nscale 20\n");
   writeFileSync(join(assets, "overviews/dota.txt"), "pos_x -8700\npos_y 8700\nscale 17\n");
   const own = await start(directory, "--assets", assets);
   t.after(() => own.stop());
   const page = await tab(t, { width: 900, height: 640, of: own });
-  for (const [name, picture] of [["dota.dem?tick=430", "golden-dota-map"], ["cs.dem?tick=500", "golden-radar"]]) {
+  for (const [name, picture] of [["dota.dem?tick=430", "golden-dota-map"], ["deadlock.dem?tick=430", "golden-deadlock-map"], ["cs.dem?tick=500", "golden-radar"]]) {
     await page.goto(`${own.url}/replay/samples/${name}`);
     await shown(page);
     assert.deepEqual(await page.$$eval(".doubt:not([hidden])", (all) => all.map((one) => one.textContent)), []);
@@ -178,6 +179,10 @@ const matches = [
   {
     name: "cs.dem", last: 640, players: 10, at: 620, who: 2, marks: 3,
     side: [/Analysts.*3.*Ada.*\$800.*Linus.*\$1400.*Compilers.*4.*Frances.*dead/s], feed: [/Linus killed Frances with Ak47, headshot/, /Linus planted the bomb/, /won round 8: Target Bombed/],
+  },
+  {
+    name: "deadlock.dem", last: 640, players: 12, at: 500, who: 2, marks: 2,
+    side: [/Amber Hand.*3.*Ada.*Inferno.*level 8.*4000.*Linus.*Hornet.*3\/2\/4.*5200.*Sapphire Flame.*5.*Frances.*dead/s, /0:01Headshot Booster/], feed: [/Linus killed Frances with help of Margaret/],
   },
   { name: "sc2replay/5.0.SC2Replay", last: 100_000, players: 2, at: 450, who: 1, marks: 4, side: [/Alice.*Terran · won.*Bob/s, /Build order.*Supply Depot/s], feed: [/Alice.*: gl hf/, /Bob.*: größe 한/] },
 ];

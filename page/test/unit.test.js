@@ -182,10 +182,11 @@ test("a player is where a sample says, and a building that is told of no more is
   const at = (x) => ({ "CBodyComponent.place": { x, y: 5, z: 0 } });
   stands(2, 0, { place: { x: 1, y: 2 }, angles: { x: 0, y: 90, z: 0 }, items: ["upgrade_headshot_booster"], netWorth: 700, money: 5 });
   stands(4, 0, { bodyIndex: undefined, alive: false, health: 0 });
-  const { places, lives, items, worths, angles } = world.players.get(0);
+  const player = world.players.get(0);
+  const { places } = player;
   assert.deepEqual([1, 2, 4].map((tick) => places.at(tick)), [undefined, { x: 1, y: -2 }, undefined]);
-  assert.deepEqual([2, 4].map((tick) => lives.at(tick)), [{ now: 100, most: 100, alive: true }, { now: 0, most: 100, alive: false }]);
-  assert.deepEqual([items.at(2), worths.at(2), angles.at(2)], ["Headshot Booster", 700, -Math.PI / 2]);
+  assert.deepEqual([2, 4].map((tick) => [player.aliveAt(tick), player.healthAt(tick)]), [[true, 1], [false, 0]]);
+  assert.deepEqual([player.nameAt(2), player.heroAt(2), player.teamAt(2), world.samples.at(-1).value], ["one", "0", 2, 700]);
   const tower = (tick, index, health) => entity(tick, index, "CDOTA_BaseNPC_Tower", { ...at(index), m_iHealth: health, m_iMaxHealth: 200, m_iTeamNum: 2 });
   tower(64, 30, 200); tower(64, 31, 100); tower(128, 31, 50); tower(192, 31, 50);
   assert.deepEqual([...world.buildings.values()].map(({ lives }) => [64, 128, 192].map((tick) => lives.at(tick))), [[1, 0, 0], [0.5, 0.25, 0.25]]);
