@@ -33,8 +33,12 @@ type Codec struct {
 	Tables *table.Format
 	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
 	RandomAccess bool
-	// Shared is true if one decoder serves all followers of a live replay. Batches then have no Tail, and readers fill Marks.
+	// Shared is true if one decoder serves all followers of a live replay. Readers then fill Marks.
 	Shared bool
+	// Selector returns what selects the events of a follower with a filter from those of a reader that delivers all, nil if the follower
+	// has to decode for itself. The function is nil for a Shared format whose events refer to no names, and have neither types nor
+	// classes: their Marks suffice.
+	Selector func(f *filter.Filter) Selector
 	// ResolvesPlayers is true if readers support Options.ResolvePlayers.
 	ResolvesPlayers bool
 	// Cost returns an upper bound, in bytes, of the memory that a Reader needs for a replay of size bytes as games write them.
@@ -279,6 +283,12 @@ type Holder interface {
 	Held() int64
 }
 
+// Leaver is a Reader that is told when it is left before its end, so that it gives back memory that it has asked for.
+type Leaver interface {
+	// Leave is the last call.
+	Leave()
+}
+
 // Pusher is a Reader of a live replay that calls a function when there are new events, in a goroutine of its own. The caller
 // then need not wait and be woken.
 type Pusher interface {
@@ -296,6 +306,8 @@ type Mark struct {
 	filter.Event
 	// End is where the event ends in Batch.Events; it begins where the previous one ends.
 	End int
+	// At is the event's position.
+	At decoders.Position
 	// Next is the reader's Position after the event, and Sum is its sum there.
 	Next decoders.Position
 	Sum  decoders.Sum
@@ -390,10 +402,10 @@ func (b *Batch) Place(at decoders.Position) {
 	}
 }
 
-// Mark keeps the properties of an event that was appended, and the reader's position after the event, if KeepMarks is set.
-func (b *Batch) Mark(e *filter.Event, r Placed) {
+// Mark keeps the properties and the position of an event that was appended, and the reader's position after it, if KeepMarks is set.
+func (b *Batch) Mark(e *filter.Event, at decoders.Position, r Placed) {
 	if b.KeepMarks {
-		b.Marks = append(b.Marks, Mark{Event: *e, End: len(b.Events), Next: r.Position(), Sum: r.Sum()})
+		b.Marks = append(b.Marks, Mark{Event: *e, End: len(b.Events), At: at, Next: r.Position(), Sum: r.Sum()})
 	}
 }
 

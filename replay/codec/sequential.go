@@ -307,7 +307,7 @@ func (s *Sequential[E]) Pick(b *Batch, at decoders.Position, ev *E, e *filter.Ev
 		return
 	}
 	if s.write(b, at, ev) {
-		b.Mark(e, s)
+		b.Mark(e, at, s)
 	}
 }
 

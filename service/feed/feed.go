@@ -9,11 +9,13 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/position"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -29,7 +31,7 @@ const (
 // markBytes is the memory that an event takes in a segment besides its bytes. segmentOverhead is the memory that a segment
 // takes besides its events. It matters because a quiet server yields many small segments.
 const (
-	markBytes       = 64
+	markBytes       = int(unsafe.Sizeof(codec.Mark{}))
 	segmentOverhead = 256
 )
 
@@ -40,6 +42,8 @@ type Config struct {
 	// Options are passed to Open. The feed sets Start itself. Filter must select every event that a subscriber's filter selects:
 	// it is nil, or selects all events and facts.
 	Options codec.Options
+	// Selector is the codec's.
+	Selector func(*filter.Filter) codec.Selector
 	// Changed receives when the file may have changed.
 	Changed <-chan struct{}
 	// Look returns the size of the file in bytes, and an error when the file will not grow any more.
@@ -56,6 +60,7 @@ type Feed struct {
 	sync  chan chan struct{} // requests to read the bytes present now
 	asked chan struct{}      // closed once the request was served; used by the feed's goroutine only
 	timer *time.Timer        // fires when a subscriber's events have waited long enough; used by the feed's goroutine only
+	names codec.Naming       // used by the feed's goroutine only
 
 	mu       sync.Mutex
 	segments []*segment // oldest first; a published segment never changes
@@ -66,7 +71,8 @@ type Feed struct {
 	ended    error // why reading ended: io.EOF, errLost or an error of the reader
 	torn     error // with errLost: the error with which the reader was closed
 	present  int64
-	lost     error           // why the file will not grow any more
+	lost     error // why the file will not grow any more
+	summary  *replaydv1.StreamEnd
 	subs     []*Subscription // never changed in place
 }
 
@@ -74,18 +80,29 @@ type Feed struct {
 type segment struct {
 	start, end decoders.Position
 	tick       int32  // at end
-	wire       []byte // events, followed by the fields of their positions
+	wire       []byte // events and the names to which they refer, followed by the fields of their positions
 	events     []byte
 	places     *position.List
 	marks      []codec.Mark
+
+	// With Config.Selector.
+	names *codec.Names
+	speed float64 // of the clock, in ticks per second
 }
 
 // newSegment returns a segment with the events of a batch that the reader r has filled from start on.
-func newSegment(b *codec.Batch, start decoders.Position, r codec.Reader) *segment {
+func (f *Feed) newSegment(b *codec.Batch, start decoders.Position, r codec.Reader) *segment {
 	s := &segment{start: start, end: r.Position(), tick: r.Tick(), places: b.Places.Clone(), marks: clone(b.Marks)}
 	n := len(b.Events)
-	s.wire = b.Places.Append(append(make([]byte, 0, n+b.Places.Size()), b.Events...))
+	s.wire = append(append(make([]byte, 0, n+len(b.Tail)+b.Places.Size()), b.Events...), b.Tail...)
+	s.wire = b.Places.Append(s.wire)
 	s.events = s.wire[:n:n]
+	if f.c.Selector != nil {
+		s.names = f.names.Read(b.Tail)
+		if c, ok := r.(codec.Clocked); ok {
+			s.speed = c.TicksPerSecond()
+		}
+	}
 	return s
 }
 
@@ -98,7 +115,11 @@ func (s *segment) begin(event int) int {
 }
 
 func (s *segment) size() int {
-	return segmentOverhead + len(s.wire) + s.places.Held() + len(s.marks)*markBytes
+	n := segmentOverhead + len(s.wire) + s.places.Held() + len(s.marks)*markBytes
+	if s.names != nil {
+		n += s.names.Held()
+	}
+	return n
 }
 
 // Start starts a feed that decodes from the present end of the file on. Call Stop to end it.
@@ -175,7 +196,7 @@ func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 		start := r.Position()
 		err := r.Fill(&batch)
 		if batch.Count > 0 {
-			f.publish(newSegment(&batch, start, r))
+			f.publish(f.newSegment(&batch, start, r))
 			batch.Reset()
 		}
 		switch {
@@ -184,6 +205,7 @@ func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 				return ctx.Err()
 			}
 		case errors.Is(err, decoders.ErrMore):
+			f.summarize(r)
 			if err := f.wait(ctx); err != nil {
 				f.mu.Lock()
 				f.torn = r.Close()
@@ -191,9 +213,19 @@ func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 				return err
 			}
 		default:
+			f.summarize(r)
 			return err
 		}
 	}
+}
+
+// summarize keeps the reader's summary for subscribers that end. A subscriber's own reader has read the same.
+func (f *Feed) summarize(r codec.Reader) {
+	end := new(replaydv1.StreamEnd)
+	r.Summarize(end)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.summary = end
 }
 
 func clone[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }

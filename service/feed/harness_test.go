@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/replayd/replayd/replay/codec/teehistorian"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/where"
 	"github.com/replayd/replayd/service/feed"
 	"github.com/replayd/replayd/service/frame"
 	"github.com/replayd/replayd/service/stream"
@@ -27,17 +29,23 @@ import (
 
 // growing is a file in memory that grows when the test appends to it.
 type growing struct {
+	codec   *codec.Codec
 	changed chan struct{} // for the follower
+	opened  atomic.Int64  // readers
+	bytes   atomic.Int64  // that were read
 
 	mu   sync.Mutex
 	cond *sync.Cond
 	data []byte
-	dry  int // the length at which a reader last found nothing more
+	dry  int  // the length at which a reader last found nothing more
+	left bool // nobody reads any more
 	lost error
 }
 
-func grow(data []byte) *growing {
-	g := &growing{changed: make(chan struct{}, 1), data: slices.Clone(data), dry: -1}
+func grow(data []byte) *growing { return growAs(&teehistorian.Codec, data) }
+
+func growAs(c *codec.Codec, data []byte) *growing {
+	g := &growing{codec: c, changed: make(chan struct{}, 1), data: slices.Clone(data), dry: -1}
 	g.cond = sync.NewCond(&g.mu)
 	return g
 }
@@ -52,6 +60,7 @@ func (g *growing) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, io.EOF
 	}
 	n := copy(p, g.data[offset:])
+	g.bytes.Add(int64(n))
 	if n < len(p) {
 		return n, io.EOF
 	}
@@ -83,9 +92,17 @@ func (g *growing) append(b []byte) {
 func (g *growing) drained() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.dry < len(g.data) {
+	for g.dry < len(g.data) && !g.left {
 		g.cond.Wait()
 	}
+}
+
+// leave ends waiting for readers.
+func (g *growing) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = true
+	g.cond.Broadcast()
 }
 
 // end ends the file: it will not grow any more.
@@ -97,11 +114,12 @@ func (g *growing) end(err error) {
 }
 
 func (g *growing) open(o codec.Options) (codec.Reader, error) {
-	return teehistorian.Codec.Open(source.Input{At: g, Size: 0}, o)
+	g.opened.Add(1)
+	return g.codec.Open(source.Input{At: g, Size: 0}, o)
 }
 
 func (g *growing) feed() *feed.Feed {
-	return feed.Start(feed.Config{Open: g.open, Changed: g.changed, Look: g.look})
+	return feed.Start(feed.Config{Open: g.open, Selector: g.codec.Selector, Changed: g.changed, Look: g.look})
 }
 
 // alone follows the file without a feed.
@@ -122,6 +140,7 @@ const patience = 5 * time.Minute
 // subscriber is a running stream.
 type subscriber struct {
 	req     *replaydv1.StreamEventsRequest
+	codec   *codec.Codec
 	gate    func()            // called before each response is taken
 	network chan *frame.Frame // frames that were sent but not written yet; nil writes at once
 	line    sync.Mutex        // held while the network writes; locking it stalls the client
@@ -134,7 +153,7 @@ type subscriber struct {
 }
 
 func subscriberOf(req *replaydv1.StreamEventsRequest) *subscriber {
-	s := &subscriber{req: req, done: make(chan struct{})}
+	s := &subscriber{req: req, codec: &teehistorian.Codec, done: make(chan struct{})}
 	s.cond = sync.NewCond(&s.mu)
 	return s
 }
@@ -144,13 +163,24 @@ func (s *subscriber) run(
 	ctx context.Context, t testing.TB, f stream.Follower, open func(codec.Options) (codec.Reader, error),
 ) {
 	t.Helper()
-	only, err := filter.Compile(&teehistorian.Codec.Filters, s.req.GetInclude(), s.req.GetExclude())
+	only, err := filter.Compile(&s.codec.Filters, s.req.GetInclude(), s.req.GetExclude())
 	if err != nil {
 		t.Fatal(err)
 	}
+	options := codec.Options{Filter: only}
+	if s.req.GetWhere() != "" {
+		x, err := where.Compile(s.codec, only, s.req.GetWhere())
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Where = x
+		if options.Filter, err = only.Only(&s.codec.Filters, x.May); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c := stream.Config{
 		Replay: &stream.Replay{
-			Codec: &teehistorian.Codec, Info: new(replaydv1.Replay), Options: codec.Options{Filter: only}, Opened: streamtest.Opened(open), Follower: f, Live: true,
+			Codec: s.codec, Info: new(replaydv1.Replay), Options: options, Opened: streamtest.Opened(open), Follower: f, Live: true,
 		},
 		Slow: s.req.GetSlowConsumer(), MaxEvents: 512, MaxDelay: s.req.GetMaxBatchDelay().AsDuration(), Heartbeat: time.Minute,
 		Drain: s.drain, State: s.req.GetStart().GetWithState(),

@@ -29,12 +29,23 @@ type Reader struct {
 	ready    bool         // own has read the header and moved to where it starts
 	served   bool         // the feed has served at least once
 	heavy    bool         // filtering in the feed's goroutine would delay the other subscribers
+	writer   writer       // whose names the batch has; with a selector
+	selector codec.Selector
 	sieve    codec.Sieve
 
 	sub     *Subscription
 	open    func(codec.Options) (codec.Reader, error)
 	options codec.Options
 }
+
+// writer is who has filled a batch. With names, a batch has one writer, because each numbers the names of a batch in its own way.
+type writer uint8
+
+const (
+	byOwn writer = iota
+	byCopy
+	byShare
+)
 
 var (
 	_ codec.Reader = (*Reader)(nil)
@@ -50,10 +61,14 @@ func (s *Subscription) Open(open func(codec.Options) (codec.Reader, error), o co
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{
+	r := &Reader{
 		feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own, heavy: o.Filter.Clauses() > maxClauses || o.Where != nil,
 		sieve: codec.NewSieve(o.Where),
-	}, nil
+	}
+	if selector := s.feed.c.Selector; selector != nil {
+		r.selector = selector(o.Filter)
+	}
+	return r, nil
 }
 
 // Header implements codec.Reader.
@@ -106,6 +121,9 @@ func (r *Reader) Fill(b *codec.Batch) error {
 	v := r.feed.view()
 	if r.own != nil {
 		if !r.ready || !r.attach(&v) {
+			if r.mixes(b, byOwn) {
+				return nil
+			}
 			err := r.fillOwn(b)
 			if errors.Is(err, decoders.ErrMore) && v.failed() {
 				return v.ended // no notification of more events would arrive
@@ -116,12 +134,25 @@ func (r *Reader) Fill(b *codec.Batch) error {
 			return codec.ErrYield // so that the caller can request the state here
 		}
 	} else if r.last != nil {
+		leave(r.last)
 		r.last = nil
 	}
 	if len(v.segments) > 0 && r.position.Before(v.segments[0].start) {
 		return r.detach()
 	}
+	if r.mixes(b, byCopy) {
+		return nil
+	}
 	return r.copy(&v, b)
+}
+
+// mixes reports whether the batch has events of another writer, so that it is full, and otherwise notes who fills it.
+func (r *Reader) mixes(b *codec.Batch, by writer) bool {
+	if r.selector != nil && b.Count > 0 && r.writer != by {
+		return true
+	}
+	r.writer = by
+	return false
 }
 
 // Present implements codec.Presenter. With Options.StateAgain it may also be called when Lagging has just become false, before
@@ -132,6 +163,7 @@ func (r *Reader) Present(b *codec.Batch) error {
 		from = r.last
 	}
 	if p, ok := from.(codec.Presenter); ok {
+		r.writer = byOwn
 		return p.Present(b)
 	}
 	return io.EOF
@@ -184,21 +216,25 @@ func (r *Reader) attach(v *view) bool {
 	if !v.started || v.head.Before(at) {
 		return false
 	}
-	if at != v.head {
-		if len(v.segments) == 0 || at.Before(v.segments[0].start) {
-			return false
-		}
-		if s, i := v.find(at); i > 0 && v.segments[s].marks[i-1].Next != at {
-			return false // between two events of the feed: some formats skip events that a filter drops
-		}
+	if at != v.head && (len(v.segments) == 0 || at.Before(v.segments[0].start)) {
+		return false
 	}
 	r.filtered += r.own.Filtered()
 	r.follow()
 	if r.served && r.options.StateAgain {
 		r.last = r.own
+	} else {
+		leave(r.own)
 	}
 	r.own, r.served = nil, true
 	return true
+}
+
+// leave tells a reader that it is no longer used.
+func leave(r codec.Reader) {
+	if l, ok := r.(codec.Leaver); ok {
+		l.Leave()
+	}
 }
 
 // failed reports whether the feed ended for a reason other than the end of the replay or errLost.
@@ -214,7 +250,7 @@ func (v *view) find(at decoders.Position) (seg, event int) {
 		return seg, 0
 	}
 	marks := v.segments[seg].marks
-	return seg, sort.Search(len(marks), func(i int) bool { return at.Before(marks[i].Next) })
+	return seg, sort.Search(len(marks), func(i int) bool { return !marks[i].At.Before(at) })
 }
 
 // copy fills a batch with events of the feed.
@@ -224,6 +260,10 @@ func (r *Reader) copy(v *view, b *codec.Batch) error {
 		s := v.segments[seg]
 		if seg == len(v.segments)-1 && r.share(s, event, b) {
 			break
+		}
+		if r.selector != nil {
+			r.selector.From(s.names)
+			r.sieve.Names, r.sieve.TicksPerSecond = s.names.At, s.speed
 		}
 		for ; event < len(s.marks); event++ {
 			if b.Full() {
@@ -237,21 +277,13 @@ func (r *Reader) copy(v *view, b *codec.Batch) error {
 				r.tick = m.Tick
 				return codec.ErrDone
 			}
-			at := r.position
 			r.position, r.tick, r.sum = m.Next, m.Tick, m.Sum
-			if !r.filter.Match(&m.Event) {
+			if !r.pick(b, m, s.events[s.begin(event):m.End]) {
 				r.filtered++
 				continue
 			}
-			entry := s.events[s.begin(event):m.End]
-			if r.sieve.Sifts() && !r.sieve.Passes(m.Kind, m.Tick, at, entry) {
-				r.filtered++
-				continue
-			}
-			b.Events = append(b.Events, entry...)
-			b.Count++
-			b.Place(at)
-			b.Mark(&m.Event, r)
+			b.Place(m.At)
+			b.Mark(&m.Event, m.At, r)
 		}
 		r.tick = s.tick
 	}
@@ -264,21 +296,41 @@ func (r *Reader) copy(v *view, b *codec.Batch) error {
 	return decoders.ErrMore
 }
 
+// pick appends an event to a batch if the filter matches it and it passes the sieve, and reports whether it was.
+func (r *Reader) pick(b *codec.Batch, m *codec.Mark, entry []byte) bool {
+	if r.selector == nil {
+		if !r.filter.Match(&m.Event) || r.sieve.Sifts() && !r.sieve.Passes(m.Kind, m.Tick, m.At, entry) {
+			return false
+		}
+		b.Events = append(b.Events, entry...)
+		b.Count++
+		return true
+	}
+	part, ok := r.selector.Match(&m.Event, entry)
+	if !ok || r.sieve.Sifts() && !r.sieve.Passes(m.Kind, m.Tick, m.At, part) {
+		return false
+	}
+	r.selector.Append(b, &m.Event, part)
+	return true
+}
+
 // share fills an empty batch with the rest of the newest segment, without a copy. It serves subscribers that follow live
 // without a filter. In all other cases it does nothing and returns false.
 func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
 	n, from := len(s.marks)-event, s.begin(event)
+	if r.selector != nil && event > 0 { // all names of the segment would be sent
+		return false
+	}
 	if r.filter != nil || r.sieve.Sifts() || b.KeepMarks || b.Count > 0 || n == 0 || n > b.MaxEvents || len(s.events)-from > b.MaxBytes {
 		return false
 	}
+	r.writer = byShare
 	if event == 0 {
 		b.ShareAll(s.wire, s.places, n)
 	} else { // the first position is encoded differently
 		b.Share(s.events[from:], n)
-		at := r.position
-		for _, m := range s.marks[event:] {
-			b.Place(at)
-			at = m.Next
+		for i := range s.marks[event:] {
+			b.Place(s.marks[event+i].At)
 		}
 	}
 	last := &s.marks[len(s.marks)-1]
@@ -323,5 +375,9 @@ func (r *Reader) Filtered() uint64 {
 func (r *Reader) Summarize(end *replaydv1.StreamEnd) {
 	if r.own != nil {
 		r.own.Summarize(end)
+		return
 	}
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	end.Summary = r.feed.summary.GetSummary()
 }

@@ -43,9 +43,15 @@ type sharedFeed struct {
 	users    int
 }
 
-// follow follows the file of a replay: through a feed if the format is Shared, otherwise by itself.
+// shares reports whether a feed has the events that are wanted. It keeps rows, and not those of each tick.
+func shares(w *wanted) bool {
+	f := w.options.Filter
+	return w.codec.Shared && w.tables == nil && !f.Samples() && (w.codec.Selector == nil || w.codec.Selector(f) != nil)
+}
+
+// follow follows the file of a replay: through a feed if that has what is wanted, otherwise by itself.
 func (l *feeds) follow(g *access.Grant, w *wanted, file *source.File) (growing, error) {
-	if !w.codec.Shared || w.tables != nil || w.options.Filter.Samples() { // a feed keeps rows, and not those of each tick
+	if !shares(w) {
 		f, err := l.config.follower(scope.OfGrant(g), file, w.codec, nil)
 		if err != nil {
 			return nil, err
@@ -149,8 +155,12 @@ func (l *feeds) start(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, err
 		}
 	}
 	ticket, err := l.config.Admission.Enter(admission.Who{}, admission.Feeds)
+	memory := &reservation{ticket: ticket}
 	if err == nil {
-		err = ticket.Memory(feedCost + w.codec.Cost(-1))
+		err = ticket.Memory(feedCost)
+	}
+	if err == nil {
+		err = memory.take(w.codec.Cost(-1))
 	}
 	if err != nil {
 		ticket.Return()
@@ -178,7 +188,14 @@ func (l *feeds) start(g *access.Grant, w *wanted, key feedKey) (*sharedFeed, err
 	}
 	shared.follower = follower
 	shared.Feed = feed.Start(feed.Config{
-		Open: func(o codec.Options) (codec.Reader, error) { return w.codec.Open(file.Input(), o) },
+		Open: func(o codec.Options) (codec.Reader, error) {
+			r, err := w.codec.Open(file.Input(), o)
+			if err != nil {
+				return nil, err
+			}
+			return memory.weigh(r), nil
+		},
+		Selector: w.codec.Selector,
 		Options: codec.Options{
 			Filter: all, Secrets: w.options.Secrets, Checkpoints: w.options.Checkpoints, ResolvePlayers: key.resolve,
 			Roster: roster(context.Background(), w.codec, l.config.Index.Family(key.name, follower.scope)), // it outlives its calls

@@ -17,6 +17,7 @@ import (
 type reservation struct {
 	ticket *admission.Ticket
 	taken  int64
+	fixed  int64 // the part of taken that is not the decoder's
 }
 
 // costToDescribe returns the memory needed to describe the replay in a file. For a replay that is read from front to back, it is
@@ -91,6 +92,12 @@ func (r *reservation) free() {
 	r.taken = 0
 }
 
+// leave gives back what was taken for the decoder.
+func (r *reservation) leave() {
+	_ = r.ticket.Memory(r.fixed - r.taken)
+	r.taken = r.fixed
+}
+
 // heldStep is the least number of bytes by which a reservation grows, so that a slowly growing decoder seldom takes memory.
 const heldStep = 1 << 20
 
@@ -152,6 +159,22 @@ func (w *weighed) Stand(b *codec.Batch) {
 	if s, ok := w.Reader.(codec.Standing); ok {
 		s.Stand(b)
 	}
+}
+
+// TicksPerSecond implements codec.Clocked.
+func (w *weighed) TicksPerSecond() float64 {
+	if c, ok := w.Reader.(codec.Clocked); ok {
+		return c.TicksPerSecond()
+	}
+	return 0
+}
+
+// Leave implements codec.Leaver.
+func (w *weighed) Leave() {
+	if l, ok := w.Reader.(codec.Leaver); ok {
+		l.Leave()
+	}
+	w.taken.leave()
 }
 
 // look returns err, or the *admission.RefusedError if the Reader may not hold the memory that it needs.

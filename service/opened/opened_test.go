@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/replayd/replayd/replay/checkpoint"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/datafile"
+	"github.com/replayd/replayd/replay/codec/dem"
 	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/source"
@@ -493,5 +495,39 @@ func TestPacked(t *testing.T) {
 			_ = file.Close()
 			h.nothing(t)
 		}
+	}
+}
+
+// TestFedDecoders: followers of a live demo give back the memory of their own decoders, once one decodes for all.
+func TestFedDecoders(t *testing.T) {
+	const followers = 8
+	h := build(t, admission.Amounts{admission.Memory: 1 << 30})
+	live := filepath.Join(h.dir, "live")
+	data := decodertest.Sample(t, "dem/teamfight.dem")
+	if err := os.WriteFile(live, data[:len(data)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(h.call(t))
+	var all sync.WaitGroup
+	for range followers {
+		c, err := h.Open(ctx, &replaydv1.StreamEventsRequest{Replay: "r/live", Follow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.MaxEvents, c.Heartbeat = 512, time.Minute
+		all.Go(func() {
+			if err := stream.Run(ctx, c, func(f *frame.Frame) error { f.Free(); return nil }); !errors.Is(err, context.Canceled) {
+				t.Errorf("a stream ended: %v", err)
+			}
+		})
+	}
+	one := dem.Codec.Cost(int64(len(data)))
+	for h.admission.Taken(admission.Memory) > 2*one { // the feed's
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	all.Wait()
+	if n := h.admission.Taken(admission.Memory); n != 0 {
+		t.Errorf("%d bytes are still taken", n)
 	}
 }

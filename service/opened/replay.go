@@ -21,6 +21,7 @@ type replay struct {
 	file     *source.File
 	complete completing // nil without a daemon
 	codec    *codec.Codec
+	cost     int64 // the memory that a reader needs
 	memory   reservation
 	grows    growing // nil if it does not grow, or is an upload
 
@@ -39,13 +40,14 @@ func (f *replay) take(ctx context.Context, w *wanted) (_ *stream.Replay, err err
 	if f.next, err = describe.Input(ctx, f.file, f.codec); err != nil {
 		return nil, err
 	}
-	cost := costToRead(f.next, f.file, f.codec)
+	f.cost = costToRead(f.next, f.file, f.codec)
 	if w.tables != nil {
-		cost += tablesCost * int64(w.tables.Bytes)
+		f.cost += tablesCost * int64(w.tables.Bytes)
 	}
-	if err := f.memory.take(cost); err != nil {
+	if err := f.memory.take(f.cost); err != nil {
 		return nil, err
 	}
+	f.memory.fixed = f.file.Cost()
 	r := &stream.Replay{
 		Opened: f, Codec: w.codec, Info: describe.Info(&w.info), Options: w.options, Tables: w.tables, Present: w.info.Size, Ahead: w.ahead,
 	}
@@ -81,6 +83,9 @@ func (f *replay) Open(o codec.Options) (codec.Reader, error) {
 
 // read opens a reader of the file.
 func (f *replay) read(o codec.Options) (codec.Reader, error) {
+	if err := f.memory.hold(f.cost); err != nil { // a reader before it has left
+		return nil, err
+	}
 	f.last = f.next
 	if f.next.At == nil { // such an input can be read only once
 		f.next = f.file.Input()

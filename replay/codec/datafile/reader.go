@@ -108,7 +108,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		if b.KeepMarks {
 			place := r.d.Place()
 			e := properties.Event(uint8(r.ev.Kind), 0, &place)
-			b.Mark(&e, r)
+			b.Mark(&e, at, r)
 		}
 	}
 	return codec.ErrYield

@@ -63,6 +63,16 @@ func (f *frontReader) Close() error { return f.present().d.Close() }
 // Held implements codec.Holder. Memory for reading ahead is not included: it was asked for.
 func (f *frontReader) Held() int64 { return f.present().held() }
 
+// TicksPerSecond implements codec.Clocked.
+func (f *frontReader) TicksPerSecond() float64 { return f.present().d.TicksPerSecond() }
+
+// Leave implements codec.Leaver.
+func (f *frontReader) Leave() {
+	if f.ahead != nil {
+		f.ahead.end()
+	}
+}
+
 func (f *frontReader) Summarize(end *replaydv1.StreamEnd) {
 	d := f.present().d
 	end.Summary = summary(d.Stats(), d.Health())
@@ -320,6 +330,17 @@ func (a *ahead) call(b *codec.Batch) {
 		_ = a.first.in.Memory(-a.charged) // nothing more can be read at once
 		a.charged, a.spare, a.places = 0, nil, nil
 	}
+}
+
+// end makes helpers end, and gives back their memory.
+func (a *ahead) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.called = time.Time{}
+	if a.charged > 0 {
+		_ = a.first.in.Memory(-a.charged)
+	}
+	a.charged = -1
 }
 
 // charge asks for the helpers' memory, once.

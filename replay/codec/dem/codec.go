@@ -12,8 +12,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// Codec is the format's codec. It is not Shared, because batches contain the names that their events refer to, so that the
-// batches of one stream do not serve another.
+// Codec is the format's codec.
 var Codec = codec.Codec{
 	Format:       decoders.Dem,
 	Filters:      filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds), SampleTicks: sampleTicks, Least: leastNumbers},
@@ -21,6 +20,8 @@ var Codec = codec.Codec{
 	FactsVersion: dem.FactsVersion,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Tables:       &Tables,
+	Shared:       true,
+	Selector:     newSelector,
 	Cost:         cost,
 	Spacing:      spacing,
 	Noted:        true,

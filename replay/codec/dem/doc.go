@@ -3,6 +3,7 @@
 //	codec.go        the Codec
 //	header.go       describes a demo without decoding it, and summarizes it after decoding
 //	reader.go       decodes, filters and appends events to a batch, one at a time
+//	select.go       selects a follower's events from those of a reader of all
 //	strings.go      the names that a batch's events refer to
 //	property.go     the properties of each kind of event for filters
 //	classes.go      caches the filter's result for each class and field

@@ -218,7 +218,8 @@ func (r *reader) pick(b *codec.Batch, at decoders.Position) bool {
 		return false
 	}
 	b.Place(at)
-	b.Mark(&e, r)
+	e.Kind = uint8(r.ev.Kind) // of an event that was too large, a fault is delivered
+	b.Mark(&e, at, r)
 	return true
 }
 

@@ -11,12 +11,15 @@ import (
 // stringsField is the tag of `repeated string strings = 2` of EventList.
 const stringsField = 0x12
 
+// namer knows what its numbers stand for.
+type namer interface{ Name(number uint32) string }
+
 // stringTable numbers the names that a batch's events refer to.
 type stringTable struct {
 	batch  uint32   // the number of the batch, from 1
 	count  uint32   // the number of names in this batch
-	seen   []uint32 // by the decoder's number: the last batch with the name
-	number []uint32 // by the decoder's number: the name's number in that batch
+	seen   []uint32 // by the namer's number: the last batch with the name
+	number []uint32 // by the namer's number: the name's number in that batch
 }
 
 // begin starts a batch.
@@ -26,14 +29,14 @@ func (t *stringTable) begin() {
 }
 
 // add returns the number of a name in the batch, and appends the name to the batch if it is new.
-func (t *stringTable) add(b *codec.Batch, d *dem.Decoder, id uint32) uint32 {
+func (t *stringTable) add(b *codec.Batch, d namer, id uint32) uint32 {
 	if int(id) < len(t.seen) && t.seen[id] == t.batch {
 		return t.number[id]
 	}
 	return t.addNew(b, d, id)
 }
 
-func (t *stringTable) addNew(b *codec.Batch, d *dem.Decoder, id uint32) uint32 {
+func (t *stringTable) addNew(b *codec.Batch, d namer, id uint32) uint32 {
 	for int(id) >= len(t.seen) {
 		t.seen = append(t.seen, 0)
 		t.number = append(t.number, 0)
