@@ -1,6 +1,7 @@
 package playcast
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,11 +24,13 @@ import (
 
 // Limits of what a relay may send.
 const (
-	maxBody     = 32 << 20 // of a fragment, inflated. They take less than 1 MiB
 	maxSync     = 64 << 10
 	maxHeaders  = 64 << 10
 	maxRedirect = 3
 )
+
+// maxBody limits a fragment, inflated. They take less than 1 MiB. It is a variable for tests.
+var maxBody int64 = 32 << 20
 
 // Limits of time. A body that comes more slowly than this is of no use to follow a match.
 const (
@@ -129,14 +132,29 @@ func (r *remote) get(ctx context.Context, limit int64, from int, elem ...string)
 	case code != http.StatusOK:
 		return nil, fmt.Errorf("%s: %s", what, response.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	body, err := read(response.Body, response.ContentLength, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", what, bare(err))
 	}
-	if int64(len(body)) > limit {
-		return nil, fmt.Errorf("%s: more than %d bytes", what, limit)
-	}
 	return body, nil
+}
+
+// errLong means that a body is longer than it may be.
+var errLong = errors.New("it is too long")
+
+// presized is how much memory a body gets because its sender says that it will be so long.
+const presized = 1 << 20
+
+// read reads a body of at most limit bytes. length is what its sender says, -1 for nothing.
+func read(body io.Reader, length, limit int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(max(length, 0), limit, presized)) + bytes.MinRead) // ReadFrom grows a buffer that has no room for more
+	if n, err := b.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
+		return nil, err //nolint:wrapcheck // the caller does
+	} else if n > limit {
+		return nil, fmt.Errorf("%w: more than %d bytes", errLong, limit)
+	}
+	return b.Bytes(), nil
 }
 
 // fragment implements source.

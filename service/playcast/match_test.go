@@ -427,6 +427,7 @@ func TestNetworks(t *testing.T) {
 
 // TestEndless: a body without an end, or that inflates to one, is read to the limit and asked for again.
 func TestEndless(t *testing.T) {
+	playcast.LimitBodies(t, 1<<20)
 	for _, packed := range []bool{false, true} {
 		r, dir := playcasttest.New(t, 2), t.TempDir()
 		times := 0

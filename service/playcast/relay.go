@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -138,12 +137,12 @@ func (r *Relay) push(request *http.Request, p *pushed, path []string) int {
 	if err != nil || part < 0 || !element.MatchString(token) {
 		return http.StatusNotFound
 	}
-	body, err := io.ReadAll(io.LimitReader(request.Body, maxBody+1))
+	body, err := read(request.Body, request.ContentLength, maxBody)
 	switch {
+	case errors.Is(err, errLong):
+		return http.StatusRequestEntityTooLarge
 	case err != nil:
 		return http.StatusBadRequest
-	case len(body) > maxBody:
-		return http.StatusRequestEntityTooLarge
 	}
 	if err := broadcast.Check(body); err != nil {
 		r.log.WarnContext(ctx, "a game server pushes a body that is damaged", "server", p.name, "fragment", n, "part", kind, "error", err)

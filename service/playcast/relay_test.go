@@ -296,6 +296,8 @@ func TestPushSilence(t *testing.T) {
 
 // TestPushRefused: what a relay answers to what it does not take.
 func TestPushRefused(t *testing.T) {
+	const limit = 1 << 20
+	playcast.LimitBodies(t, limit)
 	from, o := playcasttest.New(t, 2), newOrigin(t, t.TempDir())
 	o.push(t, from, "s1t1", playcasttest.First)
 	delta := from.Deltas[1]
@@ -318,7 +320,7 @@ func TestPushRefused(t *testing.T) {
 		{"/eu1/s1t2/36/start?protocol=4", from.Start, nil, http.StatusBadRequest},
 		{"/eu1/s1t1/36/delta", delta[:len(delta)-7], nil, http.StatusBadRequest},
 		{"/eu1/s1t1/36/delta", nil, nil, http.StatusBadRequest},
-		{"/eu1/s1t1/36/delta", make([]byte, 32<<20+1), nil, http.StatusRequestEntityTooLarge},
+		{"/eu1/s1t1/36/delta", make([]byte, limit+1), nil, http.StatusRequestEntityTooLarge},
 		{"/eu1/publish/s1t1/36/delta", delta, nil, http.StatusOK},
 	} {
 		if code := o.post(t, c.path, c.body, c.head...); code != c.code {
