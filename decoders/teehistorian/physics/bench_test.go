@@ -3,6 +3,8 @@ package physics_test
 import (
 	"os"
 	"testing"
+
+	"github.com/replayd/replayd/decoders/teehistorian/physics"
 )
 
 // BenchmarkWorld plays games. Its metric is the number of characters' ticks in a second: 64 players have 3,200 in real time.
@@ -24,4 +26,21 @@ func BenchmarkWorld(b *testing.B) {
 		}
 		run(b, open(b, recording, tiles))
 	})
+}
+
+// TestAllocations plays a game again and again: a world allocates when it is made and when clients come, and nothing in each tick.
+func TestAllocations(t *testing.T) {
+	g := room(t, "arms")
+	ticks := 0
+	allocations := testing.AllocsPerRun(2, func() {
+		ticks = 0
+		world := physics.New(g.header, g.tiles, func(*physics.Result) { ticks++ })
+		for _, ev := range g.events {
+			world.Apply(ev)
+		}
+		world.Close()
+	})
+	if ticks < 8000 || allocations > 300 {
+		t.Errorf("%v allocations in %d ticks", allocations, ticks)
+	}
 }

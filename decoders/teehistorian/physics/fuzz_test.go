@@ -2,6 +2,7 @@ package physics_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -12,6 +13,7 @@ import (
 func FuzzWorld(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06"), []byte("\x01\x01\x00\x00\x02\x10\x20\x30\x03\x00\x00\x00"))
 	f.Add([]byte{1, 27, 2, 60, 0, 198, 9}, []byte{1, 3, 0, 0, 0, 0, 0, 0, 2, 1, 250, 1, 0, 90, 0, 0, 0, 255, 255, 255})
+	f.Add([]byte{1, 200, 2, 202, 0, 199, 201, 106, 197}, []byte(strings.Repeat("\x00\x02\x08\x08\x00\x06\x01\x01\x09\x00\x00\x03\x04\x00\x00\x00\x00\x04", 40)))
 	f.Fuzz(func(t *testing.T, tiles, events []byte) {
 		const side = 16
 		m, err := physics.NewMap(side, side)
@@ -57,15 +59,17 @@ func FuzzWorld(f *testing.F) {
 				ev.PlayerDiff = teehistorian.PlayerDiff{ClientId: id, X: next() * 1e6, Y: next() * 8}
 			case 5:
 				ev.Kind = teehistorian.KindConsoleCommand
-				names := []string{"tune", "pause", "spec", "kill", "save", "tune_reset", "super", "tele"}
+				names := []string{"tune", "pause", "spec", "kill", "weapons", "tune_reset", "super", "tele"}
 				ev.ConsoleCommand = teehistorian.ConsoleCommand{ClientId: id, Flags: 128, Command: []byte(names[next()&7])}
 				if ev.ConsoleCommand.Command[0] == 't' {
-					ev.ConsoleCommand.Arguments = [][]byte{[]byte("gravity"), []byte("-99999999")}
+					what := []string{"gravity", "laser_reach", "laser_bounce_delay", "grenade_speed"}[next()&3]
+					ev.ConsoleCommand.Arguments = [][]byte{[]byte(what), []byte([]string{"-999999", "999999", "0"}[next()&0x7f%3])}
 				}
 			default:
 				ev.Kind = teehistorian.KindInputNew
 				ev.InputNew = teehistorian.InputNew{ClientId: id, Input: teehistorian.Input{
 					Direction: next(), TargetX: next() << 24, TargetY: next(), Jump: next() & 1, Hook: next() & 1,
+					Fire: next(), WantedWeapon: next() & 7, NextWeapon: next(), PrevWeapon: next() >> 6,
 				}}
 			}
 			ev.AtTick = tick

@@ -1,7 +1,7 @@
 package physics
 
 // maxShots bounds what flies at a time.
-const maxShots = 1 << 10
+const maxShots = 1 << 8
 
 // grenadeShot is a grenade that flies.
 type grenadeShot struct {
