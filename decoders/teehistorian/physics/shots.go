@@ -229,7 +229,7 @@ func (w *World) wall(from, to vec) (at, before vec, found bool) {
 // onWay returns the first character on a way, except one, that another one can hit, and where. Who hits nobody else may hit itself.
 func (w *World) onWay(from, to vec, wider float32, except, by *tee) (first *tee, at vec) {
 	least := from.sub(to).length() * 100
-	for _, t := range w.present {
+	for _, t := range w.order { // the first of those at one place
 		if t == except || t.gone() || t != by && (by.core.noHit || !w.together(t, by)) {
 			continue
 		}

@@ -16,8 +16,9 @@ const (
 	grenade
 	laser
 	ninja
-	noWeapon weapon = -1
 )
+
+const noWeapon weapon = -1
 
 // arms are the weapons of a character.
 type arms struct {
@@ -181,7 +182,8 @@ func (w *World) fire(t *tee, pressed bool, since int32) {
 	}
 	a.change()
 	auto := a.active >= shotgun && a.active <= laser || c.jetpack && a.active == gun || a.thawed
-	if !pressed && !(auto && t.latest.Fire&1 != 0) || c.frozen > 0 || !a.has(a.active) || a.active == hammer && c.deep && !w.deepFly {
+	pressed = pressed || auto && t.latest.Fire&1 != 0
+	if !pressed || c.frozen > 0 || !a.has(a.active) || a.active == hammer && c.deep && !w.deepFly {
 		return
 	}
 	t.note(Effect{Weapon: names[a.active]})
