@@ -18,7 +18,7 @@ const (
 )
 
 // roomNames are the rooms in the order in which they are played. Bots meet from crowd on; these rooms are small.
-var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd", "arms", "ninja"}
+var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd", "arms", "ninja", "brawl"}
 
 // room is a map: the bytes of its layers' tiles.
 type room struct {
@@ -129,7 +129,7 @@ func (r *room) furnish(name string) {
 				r.set(tune, corner+i/6*roomWidth+i%6, zone, 68)
 			}
 		}
-	case "crowd", "arms", "ninja":
+	case "crowd", "arms", "ninja", "brawl":
 		const width, height = 14, 11
 		for i := range max(width, height) {
 			r.set(game, min(i, height)*roomWidth+width, 1)
@@ -138,6 +138,7 @@ func (r *room) furnish(name string) {
 		tiles := map[string][]byte{
 			"crowd": {21, 22, 22, 88, 104, 104, 91, 107},
 			"arms":  {106, 9, 11, 19, 20, 90, 106, 19},
+			"brawl": {2, 12, 9, 9, 11, 13, 20, 19, 21, 22},
 			"ninja": {197, 9, 11, 60, 61, 199, 228, 200},
 		}[name]
 		for i := range 12 {
@@ -151,7 +152,7 @@ func (r *room) furnish(name string) {
 		}
 		for i, x := range []int{3, 6, 9} { // where they spawn
 			switch name {
-			case "arms":
+			case "arms", "brawl":
 				r.set(game, 3*roomWidth+x-1, 199)
 				r.set(game, 3*roomWidth+x+1, 200)
 				r.set(game, 2*roomWidth+x, 202)
@@ -241,6 +242,8 @@ func playRooms(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 			script = crowded
 		case "arms":
 			script = armed
+		case "brawl":
+			script = brawling
 		case "ninja":
 			script = "sleep 10s\n* kill\nsleep 10s"
 		}
@@ -291,4 +294,36 @@ const armed = `
 	* weapon 5
 	f weapon 4
 	sleep 7s
+`
+
+// brawling has many bots in a small room, who hammer and shoot.
+const brawling = `
+	g join
+	h join
+	i join
+	j join
+	k join
+	l join
+	m join
+	n join
+	* wander on
+	* weapon 1
+	a weapon 4
+	b weapon 4
+	c weapon 3
+	d weapon 5
+	sleep 6s
+	* weapon 4
+	a weapon 1
+	b weapon 3
+	g weapon 1
+	h weapon 1
+	sleep 6s
+	* kill
+	* weapon 3
+	a weapon 4
+	b weapon 1
+	i weapon 1
+	j weapon 1
+	sleep 6s
 `

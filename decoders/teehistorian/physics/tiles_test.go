@@ -2,7 +2,7 @@ package physics_test
 
 import "testing"
 
-// TestTiles plays games of real servers with six bots, who wander through rooms full of tiles of a kind, and meet from crowd on. Each tick is proven. The games
+// TestTiles plays games of real servers with six bots, or more, who wander through rooms full of tiles of a kind, and meet from crowd on. Each tick is proven. The games
 // and maps are made by e2e/record, as the scenario rooms.
 func TestTiles(t *testing.T) {
 	for _, test := range []struct{ room, tiles string }{
@@ -16,6 +16,7 @@ func TestTiles(t *testing.T) {
 		{"crowd", "solo, collision and hooking, off and on, hammers, watching, dying and leaving"},
 		{"arms", "grenades, shotguns, lasers, hammers and jetpacks, also of those who hit nobody or are frozen"},
 		{"ninja", "ninjas, and shields, which take weapons"},
+		{"brawl", "fourteen who hammer and shoot, also deep frozen, solo and dying"},
 	} {
 		t.Run(test.room, func(t *testing.T) {
 			g := room(t, test.room)
