@@ -1,5 +1,6 @@
 import { type RecordBatch, Table as ArrowTable } from "apache-arrow";
-import type { Client, StreamOptions } from "./client.js";
+import type { Client } from "./client.js";
+import type { StreamOptions } from "./request.js";
 import type { Kind } from "./event.js";
 import type { Table } from "./table.js";
 /** Returns a batch's table as a record batch. */

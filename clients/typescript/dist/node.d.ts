@@ -1,5 +1,6 @@
 import { type SecureClientSessionOptions } from "node:http2";
-import { type Bytes, Client, type StreamOptions } from "./client.js";
+import { type Bytes, Client } from "./client.js";
+import type { StreamOptions } from "./request.js";
 import type { Batch, Event } from "./event.js";
 import { type Daemon } from "./local.js";
 import { Stream } from "./stream.js";

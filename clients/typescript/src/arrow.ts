@@ -1,7 +1,8 @@
 // Tables of Apache Arrow: the entry point "@replayd/client/arrow", which needs the package apache-arrow.
 
 import { type RecordBatch, RecordBatchReader, Table as ArrowTable } from "apache-arrow";
-import type { Client, StreamOptions } from "./client.js";
+import type { Client } from "./client.js";
+import type { StreamOptions } from "./request.js";
 import type { Kind } from "./event.js";
 import type { Table } from "./table.js";
 
