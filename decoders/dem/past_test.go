@@ -16,7 +16,7 @@ import (
 type remembered struct{ dem.Past }
 
 func (p *remembered) take(ev *dem.Event) {
-	named := func(has bool, a *dem.Actor) (string, int32) {
+	named := func(a *dem.Actor) (string, int32) {
 		if len(a.UnitName) > 0 {
 			return string(a.UnitName), a.Team
 		}
@@ -26,10 +26,10 @@ func (p *remembered) take(ev *dem.Event) {
 	case dem.KindFactKill:
 		f := &ev.FactKill
 		k := dem.PastKill{Tick: ev.AtTick, Weapon: string(f.Weapon), Headshot: f.Headshot}
-		k.Killer, k.KillerTeam = named(f.HasKiller, &f.Killer)
-		k.Victim, k.VictimTeam = named(f.HasVictim, &f.Victim)
+		k.Killer, k.KillerTeam = named(&f.Killer)
+		k.Victim, k.VictimTeam = named(&f.Victim)
 		for i := range f.Assists {
-			name, _ := named(true, &f.Assists[i])
+			name, _ := named(&f.Assists[i])
 			k.Assists = append(k.Assists, name)
 		}
 		p.Kills = append(p.Kills, k)

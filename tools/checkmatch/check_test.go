@@ -95,7 +95,7 @@ func checked(t *testing.T, data []byte, compare func(m *match, said []byte) []re
 	}
 	for _, r := range slices.Concat(again, others) {
 		if r.agree == 0 {
-			t.Errorf("nothing was compared: %v", r)
+			t.Errorf("nothing was compared: %v", &r)
 		}
 	}
 	return differing
@@ -111,7 +111,7 @@ func byOpenDota(m *match, text []byte) []result {
 
 func byCSDM(m *match, text []byte) []result {
 	var said csdmMatch
-	if err := json.Unmarshal(text, &said); err != nil {
+	if err := json.Unmarshal(text, &said); err != nil { //nolint:musttag // what is without a tag is named as in the file, but for its case
 		return []result{{what: "JSON", missing: []string{err.Error()}}}
 	}
 	return m.compareCSDM(&said)

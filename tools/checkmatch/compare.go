@@ -19,22 +19,22 @@ type result struct {
 	extra   []string // what the facts say, and others do not
 }
 
-func (r result) ok() bool { return len(r.missing)+len(r.extra) == 0 }
+func (r *result) ok() bool { return len(r.missing)+len(r.extra) == 0 }
 
 // shown limits what is printed of each comparison.
 const shown = 10
 
-func (r result) String() string {
+func (r *result) String() string {
 	if r.ok() {
 		return fmt.Sprintf("ok       %s: %d", r.what, r.agree)
 	}
-	text := fmt.Sprintf("DIFFERS  %s: %d agree, %d are missing, %d are not expected", r.what, r.agree, len(r.missing), len(r.extra))
+	lines := []string{fmt.Sprintf("DIFFERS  %s: %d agree, %d are missing, %d are not expected", r.what, r.agree, len(r.missing), len(r.extra))}
 	for i, list := range [][]string{r.missing, r.extra} {
 		for _, one := range list[:min(len(list), shown)] {
-			text += fmt.Sprintf("\n         %s %s", [...]string{"missing:     ", "not expected:"}[i], one)
+			lines = append(lines, fmt.Sprintf("         %s %s", [...]string{"missing:     ", "not expected:"}[i], one))
 		}
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // compare compares lists of what happened. Times may differ by some of their units.

@@ -60,9 +60,9 @@ func check(path, opendota, csdm string) (differs bool, err error) {
 		}
 		results = append(results, m.compareCSDM(&said)...)
 	}
-	for _, r := range results {
-		fmt.Println(r)
-		differs = differs || !r.ok()
+	for i := range results {
+		fmt.Println(&results[i])
+		differs = differs || !results[i].ok()
 	}
 	return differs, nil
 }

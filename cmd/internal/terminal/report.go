@@ -461,10 +461,11 @@ func (s *sheet) rounds(rounds []*replaydv1.DemRound) {
 
 // kill prints a kill.
 func (s *sheet) kill(k *replaydv1.DemKill) {
-	text := fmt.Sprintf("%7s  %s", s.at(k.GetTick()), cmp.Or(hero(k.GetKiller()), "nobody"))
+	by := []string{cmp.Or(hero(k.GetKiller()), "nobody")}
 	for _, name := range k.GetAssists() {
-		text += " + " + hero(name)
+		by = append(by, hero(name))
 	}
+	text := fmt.Sprintf("%7s  %s", s.at(k.GetTick()), strings.Join(by, " + "))
 	with := hero(k.GetWeapon())
 	if k.GetHeadshot() {
 		with = strings.TrimPrefix(with+", head", ", ")

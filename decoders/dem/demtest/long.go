@@ -3,6 +3,7 @@ package demtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // PlayedMatch is what happened in a demo of LongMatch.
@@ -300,7 +301,7 @@ func (g *longGame) die(hit Deed, entry Proto) {
 		p := &g.played.Players[i]
 		g.update(slotResource, g.ints([]int{1, int(i)}, 3, p.Kills, p.Deaths, p.Assists)...)
 	}
-	entry = entry[:len(entry):len(entry)]
+	entry = slices.Clip(entry)
 	if d.By >= 0 {
 		for i := range int32(MatchPlayers) {
 			if side(i) == side(d.By) && i != d.By && g.IntN(3) == 0 {
