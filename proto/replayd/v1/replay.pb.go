@@ -539,7 +539,9 @@ type Replay struct {
 	// read.
 	Coordinates *Coordinates `protobuf:"bytes,15,opt,name=coordinates,proto3" json:"coordinates,omitempty"`
 	// The players, where the format lists them without decoding everything. For a teehistorian file with
-	// REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
+	// REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick. For a demo without a summary that names them, such as those of
+	// Counter-Strike 2, of Deadlock and of live games, those on a team at players_tick, within the demo's first 16 MiB: found in the
+	// background.
 	Players []*Player `protobuf:"bytes,16,rep,name=players,proto3" json:"players,omitempty"`
 	// Everybody who took part, in the order in which they connected. Only with REPLAY_VIEW_PARTICIPANTS, and only for a
 	// teehistorian file, of which players_tick says how far it was decoded. At most 4096, and less
@@ -547,12 +549,12 @@ type Replay struct {
 	Participants []*Participant `protobuf:"bytes,22,rep,name=participants,proto3" json:"participants,omitempty"`
 	// The number of further participants, who connected later.
 	ParticipantsLeftOut int32 `protobuf:"varint,23,opt,name=participants_left_out,json=participantsLeftOut,proto3" json:"participants_left_out,omitempty"`
-	// The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
+	// The tick up to which a replay was decoded to find its players or participants. For a live teehistorian file, that is usually a few
 	// seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
 	PlayersTick *int32 `protobuf:"varint,17,opt,name=players_tick,json=playersTick,proto3,oneof" json:"players_tick,omitempty"`
 	// Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
-	// characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it; for a
-	// teehistorian file that was decoded before, of everybody who took part.
+	// characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it, or
+	// after decoding; for a teehistorian file, of everybody who took part.
 	Lineup string `protobuf:"bytes,24,opt,name=lineup,proto3" json:"lineup,omitempty"`
 	// What is uncertain about the events, as sentences for people: of a StarCraft II replay the tables that it was decoded with. Empty
 	// when nothing is, and where the header was not read.

@@ -335,13 +335,13 @@ class Replay(google.protobuf.message.Message):
     participants_left_out: builtins.int
     """The number of further participants, who connected later."""
     players_tick: builtins.int
-    """The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
+    """The tick up to which a replay was decoded to find its players or participants. For a live teehistorian file, that is usually a few
     seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
     """
     lineup: builtins.str
     """Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
-    characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it; for a
-    teehistorian file that was decoded before, of everybody who took part.
+    characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it, or
+    after decoding; for a teehistorian file, of everybody who took part.
     """
     @property
     def modify_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
@@ -368,7 +368,9 @@ class Replay(google.protobuf.message.Message):
     @property
     def players(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Player]:
         """The players, where the format lists them without decoding everything. For a teehistorian file with
-        REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
+        REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick. For a demo without a summary that names them, such as those of
+        Counter-Strike 2, of Deadlock and of live games, those on a team at players_tick, within the demo's first 16 MiB: found in the
+        background.
         """
 
     @property

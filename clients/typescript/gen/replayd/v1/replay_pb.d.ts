@@ -130,7 +130,9 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
 
   /**
    * The players, where the format lists them without decoding everything. For a teehistorian file with
-   * REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick.
+   * REPLAY_VIEW_PLAYERS, the clients that are connected at players_tick. For a demo without a summary that names them, such as those of
+   * Counter-Strike 2, of Deadlock and of live games, those on a team at players_tick, within the demo's first 16 MiB: found in the
+   * background.
    *
    * @generated from field: repeated replayd.v1.Player players = 16;
    */
@@ -153,7 +155,7 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
   participantsLeftOut: number;
 
   /**
-   * The tick up to which a teehistorian file was decoded to find its players or participants. For a live game, that is usually a few
+   * The tick up to which a replay was decoded to find its players or participants. For a live teehistorian file, that is usually a few
    * seconds ago at most. Absent where players does not come from decoding, or nothing was decoded yet.
    *
    * @generated from field: optional int32 players_tick = 17;
@@ -162,8 +164,8 @@ export declare type Replay = Message<"replayd.v1.Replay"> & {
 
   /**
    * Who played, for people, such as "Ada (Zerg) vs Bob (Terran), Ada won": players with names, by team, of up to four with their
-   * characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it; for a
-   * teehistorian file that was decoded before, of everybody who took part.
+   * characters. At most 1024 bytes. Empty where no player is known. Lists have it without players, where the file's header has it, or
+   * after decoding; for a teehistorian file, of everybody who took part.
    *
    * @generated from field: string lineup = 24;
    */
