@@ -39,7 +39,7 @@ func scale(t *testing.T) (servers, over, kills int) {
 	t.Helper()
 	text := os.Getenv(scaleVariable)
 	if text == "" {
-		return 8, 40, 4
+		t.Skip("it may wait a minute for the index: set " + scaleVariable + " to 8,40,4, or more")
 	}
 	if _, err := fmt.Sscanf(text, "%d,%d,%d", &servers, &over, &kills); err != nil {
 		t.Fatalf("%s: %v", scaleVariable, err)
