@@ -80,8 +80,11 @@ func Participants(ctx context.Context, file *source.File, secrets codec.Secrets)
 		r.PlayersTick = &survey.LastTick
 	}
 	c.AddPlayers(r, survey)
-	if survey.Ended {
+	switch {
+	case survey.Ended:
 		r.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
+	case survey.Broken, r.GetCompression() != replaydv1.Compression_COMPRESSION_NONE:
+		r.State = replaydv1.ReplayState_REPLAY_STATE_ABANDONED
 	}
 	return r, nil
 }

@@ -106,6 +106,8 @@ func (e *Entry) state(c *codec.Codec, succeeded bool, now time.Time) State {
 		return Finished
 	case e.Survey != nil && e.Survey.Ended:
 		return Finished
+	case succeeded && e.Survey == nil && c.Survey != nil: // it may well have its end
+		return Unknown
 	case succeeded, e.Survey != nil && (e.Survey.Broken || !e.Growable()):
 		return Abandoned
 	case !e.Growable():

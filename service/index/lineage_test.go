@@ -97,9 +97,10 @@ func TestStateOfOrigin(t *testing.T) {
 	r, s := tree{t, t.TempDir()}, tree{t, t.TempDir()}
 	r.write("game", game(1)[:6000])
 	s.write("next", game(2, "prev_game_uuid", uuid(1)))
-	x := open(t, map[string]string{"r": r.dir, "s": s.dir})
+	x := open(t, map[string]string{"r": r.dir, "s": s.dir}, surveying)
 	list(t, x, index.Query{Scope: index.Everything()}, 10)
 	state := func() index.State {
+		surveyed(t, x, 2)
 		e, err := x.Get(t.Context(), "r/game", index.Everything())
 		r.must(err)
 		return x.StateOf(e, time.Now())
@@ -114,13 +115,39 @@ func TestStateOfOrigin(t *testing.T) {
 	}
 }
 
+// TestStateUnread: whether a game that another one follows has its end is not known before it was decoded.
+func TestStateUnread(t *testing.T) {
+	t.Parallel()
+	r := tree{t, t.TempDir()}
+	r.write("game", game(1))
+	r.write("next", game(2, "prev_game_uuid", uuid(1)))
+	for _, test := range []struct {
+		change []func(*index.Config)
+		want   index.State
+	}{{nil, index.Unknown}, {[]func(*index.Config){surveying}, index.Finished}} {
+		x := open(t, map[string]string{"r": r.dir}, test.change...)
+		list(t, x, index.Query{Scope: index.Everything()}, 10)
+		if test.change != nil {
+			surveyed(t, x, 2)
+		}
+		e, err := x.Get(t.Context(), "r/game", index.Everything())
+		r.must(err)
+		if got := x.StateOf(e, time.Now()); got != test.want {
+			t.Errorf("%v, want %v", got, test.want)
+		}
+	}
+}
+
+func surveying(c *index.Config) { c.Budget = 1 }
+
 // TestNoted checks that a demo is over because what stands beside another one says so.
 func TestNoted(t *testing.T) {
 	t.Parallel()
 	r := tree{t, t.TempDir()}
 	whole := demtest.Fight()
 	r.write("a.dem", whole[:len(whole)-30])
-	x := open(t, map[string]string{"r": r.dir})
+	x := open(t, map[string]string{"r": r.dir}, surveying)
+	surveyed(t, x, 1)
 	e, err := x.Get(t.Context(), "r/a.dem", index.Everything())
 	r.must(err)
 	r.write(".b.dem.previous", []byte(e.Identity+"\n"))

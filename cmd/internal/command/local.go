@@ -123,8 +123,16 @@ func addPlayed(ctx context.Context, to *replaydv1.Replay) {
 	if to.GetFormat() == replaydv1.Format_FORMAT_DEM && to.LastTick != nil { // it is at the end of the file
 		to.State = replaydv1.ReplayState_REPLAY_STATE_FINISHED
 	}
-	whole := to.GetFormat() == replaydv1.Format_FORMAT_TEEHISTORIAN // is decoded, while of a demo the beginning is enough
-	if to.GetLineup() != "" || whole && to.GetSizeBytes() > mostListed || !whole && to.GetFormat() != replaydv1.Format_FORMAT_DEM {
+	switch to.GetFormat() {
+	case replaydv1.Format_FORMAT_TEEHISTORIAN: // all of it is decoded, for the end, too
+		if to.GetSizeBytes() > mostListed {
+			return
+		}
+	case replaydv1.Format_FORMAT_DEM: // the beginning is enough
+		if to.GetLineup() != "" {
+			return
+		}
+	default:
 		return
 	}
 	file, err := source.OpenLocal(to.GetName(), source.Limits{})
