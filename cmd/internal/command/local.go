@@ -148,7 +148,7 @@ func addPlayed(ctx context.Context, to *replaydv1.Replay) {
 	if s := r.GetState(); s != replaydv1.ReplayState_REPLAY_STATE_UNSPECIFIED { // what is new may be whole, which its time does not tell
 		to.State = s
 	}
-	if whole && to.GetDuration() == nil && r.GetTicksPerSecond() > 0 {
+	if to.GetFormat() == replaydv1.Format_FORMAT_TEEHISTORIAN && to.GetDuration() == nil && r.GetTicksPerSecond() > 0 {
 		to.Duration = durationpb.New(time.Duration(float64(r.GetPlayersTick()) / r.GetTicksPerSecond() * float64(time.Second)))
 	}
 }
