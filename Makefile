@@ -44,7 +44,7 @@ help: ## List the targets
 GRPCURL := github.com/fullstorydev/grpcurl/cmd/grpcurl
 
 # One program, compiled as tests are: with the profile, or replayd-fleet, the first start would take minutes. The tag puts Go's own JSON in the
-# place of a library that Arrow would bring along, which takes a fifth of the time, and which the daemon does not need.
+# place of a library that Arrow would bring along, which takes an eighth of the time, and which the daemon does not need.
 .PHONY: run
 run: ## Start the daemon on the bundled samples; it prints lines to try
 	$(GO) build -pgo=off -trimpath -ldflags=-w -tags=arrow_json_stdlib -o bin/ ./cmd/replayd

@@ -128,8 +128,9 @@ func TestPlainNamed(t *testing.T) {
 		in, batch := bufio.NewScanner(resp.Body), 0
 		for in.Buffer(nil, 4<<20); !ended && in.Scan(); {
 			var line struct {
-				Cursor, Sequence string
-				End              *struct{}
+				Cursor   string    `json:"cursor"`
+				Sequence string    `json:"sequence"`
+				End      *struct{} `json:"end"`
 			}
 			if err := json.Unmarshal(in.Bytes(), &line); err != nil {
 				t.Fatal(err)

@@ -91,7 +91,7 @@ func TestSubscribe(t *testing.T) {
 // TestAcknowledge: a named subscription goes on behind what was acknowledged, in each of many processes, and is removed.
 func TestAcknowledge(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
-	data, err := os.ReadFile(filepath.Join(samples, "teehistorian/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
+	data, err := os.ReadFile(filepath.Join(samples, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "a.teehistorian"), data, 0o600)
 	}

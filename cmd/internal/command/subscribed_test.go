@@ -259,7 +259,7 @@ func (s *subscriberOf) http(ctx context.Context, web string, sse bool) error {
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		time.Sleep(10 * time.Millisecond)
-		return nil //nolint:nilerr // the daemon is not there, and is asked again
+		return nil // the daemon is not there, and is asked again
 	}
 	defer func() { _ = resp.Body.Close() }()
 	names, id := map[string]string{}, "" // the identity of the replay that a name has
@@ -272,15 +272,27 @@ func (s *subscriberOf) http(ctx context.Context, web string, sse bool) error {
 		if !strings.HasPrefix(text, "{") {
 			continue
 		}
-		type event struct{ Offset, Index, Kind string }
+		type event struct {
+			Offset string `json:"offset"`
+			Index  string `json:"index"`
+			Kind   string `json:"kind"`
+		}
 		var line struct {
 			event
 
-			Cursor, Replay string
-			Events         []event
-			End, Error     *json.RawMessage
-			Start          *struct{ Replay struct{ Identity string } }
-			Failure        *struct{ Retried bool }
+			Cursor string           `json:"cursor"`
+			Replay string           `json:"replay"`
+			Events []event          `json:"events"`
+			End    *json.RawMessage `json:"end"`
+			Error  *json.RawMessage `json:"error"`
+			Start  *struct {
+				Replay struct {
+					Identity string `json:"identity"`
+				} `json:"replay"`
+			} `json:"start"`
+			Failure *struct {
+				Retried bool `json:"retried"`
+			} `json:"failure"`
 		}
 		if json.Unmarshal([]byte(text), &line) != nil {
 			return nil // it was cut
@@ -404,7 +416,11 @@ func (a *archive) whole(data []byte) (events [][3]string) {
 		a.Fatal(err)
 	}
 	for line := range bytes.Lines(out) {
-		var e struct{ Offset, Index, Kind string }
+		var e struct {
+			Offset string `json:"offset"`
+			Index  string `json:"index"`
+			Kind   string `json:"kind"`
+		}
 		if err := json.Unmarshal(line, &e); err != nil {
 			a.Fatal(err)
 		}

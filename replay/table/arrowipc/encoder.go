@@ -2,6 +2,7 @@ package arrowipc
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -120,7 +121,7 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 func write(to *bytes.Buffer, record arrow.RecordBatch, options []ipc.Option) error {
 	defer record.Release()
 	to.Reset()
-	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: to}, append(options[:len(options):len(options)], ipc.WithSchema(record.Schema()))...)
+	w := ipc.NewWriterWithPayloadWriter(&afterSchema{to: to}, append(slices.Clip(options), ipc.WithSchema(record.Schema()))...)
 	if err := w.Write(record); err != nil {
 		return err
 	}
