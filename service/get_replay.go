@@ -90,12 +90,7 @@ func (s *Server) addHeader(ctx context.Context, e *index.Entry, r *replaydv1.Rep
 	}
 	proto.Reset(r)
 	proto.Merge(r, described)
-	describe.AddKnown(s.index, e, r)
-	c, err := describe.CodecOf(e.Format)
-	if err != nil {
-		return err
-	}
-	c.AddPlayers(r, e.Survey)
+	describe.AddFound(s.index, e, r)
 	return nil
 }
 

@@ -60,6 +60,7 @@ func TestEveryRoute(t *testing.T) {
 		"routes.go: page.Has(r)":                                     {},
 		"routes.go: ":                                                {"GET /nothing", "POST /nothing", "GET /metrics", "GET /debug/pprof/"},
 
+		"plain/plain.go: isNamed":                                        {"POST /v1/subscriptions/x", "DELETE /v1/subscriptions/x"},
 		"plain/plain.go: path == documentPath":                           {}, // it describes the API, and holds nothing of replays
 		"plain/plain.go: path == decodePath":                             {"POST /v1/decode"},
 		"plain/plain.go: path == broadcastsPath":                         {"POST /v1/broadcasts"},

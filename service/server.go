@@ -231,7 +231,7 @@ func (s *Server) complete(ctx context.Context, info source.Info, r *replaydv1.Re
 			r.ExpireTime = timestamppb.New(expires)
 		}
 	case info.ID != (source.ID{}): // not an upload
-		describe.AddKnown(s.index, s.index.Known(info, r.GetIdentity()), r)
+		describe.AddFound(s.index, s.index.Known(info, r.GetIdentity()), r)
 	}
 	r.MapReplay = s.maps.find(ctx, r)
 	return ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -37,7 +38,7 @@ func TestUnknownFields(t *testing.T) {
 				doors["Connect "+name] = door{http.MethodPost, path, "application/connect+json", envelope(message), nil}
 			} else {
 				doors["Connect "+name] = door{http.MethodPost, path, "application/json", message, nil}
-				if m.Name() != "DeleteReplay" && m.Name() != "FollowBroadcast" { // which have effects
+				if m.Options().(*descriptorpb.MethodOptions).GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
 					doors["GET "+name] = door{http.MethodGet, path + "?connect=v1&encoding=json&message=" + url.QueryEscape(message), "", "", nil}
 				}
 			}

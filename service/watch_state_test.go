@@ -297,7 +297,7 @@ func TestWatchStateLife(t *testing.T) {
 
 	// A game that has nearly been silent for ten minutes, and goes on afterwards. One that was silent for longer is not watched before.
 	quiet := gameOf{number: 3, server: "b", killed: true, start: at}.data(t)
-	for path, since := range map[string]time.Duration{"3.teehistorian": -1100 * time.Millisecond, "4.teehistorian": time.Second} {
+	for path, since := range map[string]time.Duration{"3.teehistorian": -5 * time.Second, "4.teehistorian": time.Second} {
 		write(t, filepath.Join(d.dir, "new"), quiet[:len(quiet)/2])
 		if path[0] == '4' {
 			write(t, filepath.Join(d.dir, "new"), gameOf{number: 4, server: "c", killed: true, start: at}.data(t))

@@ -130,6 +130,14 @@ func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 	return r
 }
 
+// AddFound is AddKnown for a description that has its header, and adds the players that decoding has found.
+func AddFound(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
+	AddKnown(x, e, r)
+	if c := x.Codec(e.Format); c != nil {
+		c.AddPlayers(r, e.Survey)
+	}
+}
+
 // AddKnown adds the facts to a description that an index knows beyond the header: the state, and the results of decoding. It
 // keeps facts that the description has.
 func AddKnown(x *index.Index, e *index.Entry, r *replaydv1.Replay) {

@@ -508,14 +508,29 @@ func (o *Oracle) Refused(req *replaydv1.StreamEventsRequest) bool {
 	return len(req.GetInclude()) > 0
 }
 
-// refusable reports whether a request may be refused because no event can meet its expression: none of the replay does.
+// refusable reports whether a request may be refused because of its expression: no event can meet it, as none of the replay does, or no
+// event that the filters let through has one of its fields.
 func (o *Oracle) refusable(req *replaydv1.StreamEventsRequest) bool {
+	if req.GetWhere() == "" {
+		return false
+	}
+	filters := &replaydv1.StreamEventsRequest{Include: req.GetInclude(), Exclude: req.GetExclude()}
+	var met bool
+	var there [len(numberNames)]bool
 	for i := range o.events {
-		if _, ok := o.deliver(req, &o.events[i]); ok {
-			return false
+		e := &o.events[i]
+		if _, ok := o.deliver(filters, e); !ok {
+			continue
+		}
+		met = met || o.conditions[req.GetWhere()](e) == isTrue
+		for n := range there {
+			there[n] = there[n] || e.numbers[n] != nil
 		}
 	}
-	return req.GetWhere() != ""
+	for n, name := range numberNames {
+		met = met && (there[n] || !strings.Contains(req.GetWhere(), "event."+name))
+	}
+	return !met
 }
 
 // Expect returns the present events that a request must receive. The start `now` receives none.

@@ -55,7 +55,7 @@ func TestFlightClients(t *testing.T) {
 		t.Skip("no Python with duckdb, polars and pyarrow")
 	}
 	addr := commandtest.FreeAddr(t)
-	cmd := program(t, "serve", "--listen", addr, "--log-level", "error", "--root", "games="+filepath.Join("..", "..", "..", "testdata", "teehistorian", "finished"))
+	cmd := program(t, "serve", "--listen", addr, "--log-level", "error", "--root", "games="+filepath.Join("..", "..", "..", "testdata", "teehistorian"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestFlightClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(inTime(t), python, filepath.Join("testdata", "flight.py"), addr,
-		"games/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian").CombinedOutput()
+		"games/finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "flights are read") {
 		t.Fatalf("%v: %s", err, out)
 	}

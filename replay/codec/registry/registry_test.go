@@ -131,6 +131,7 @@ var ofOneFormat = map[string]string{
 	"service/playcast": "makes demos of broadcasts",
 
 	"cmd/internal/demo/demo.go": "plays a game of DDNet",
+	"tools/checkmatch":          "compares demos with what others say of their matches",
 	"e2e/record":                "draws the maps on which games are recorded, and reads the recordings",
 
 	"cmd/internal/commandtest/commandtest.go": "writes games for tests as servers of DDNet do",
