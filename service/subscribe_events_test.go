@@ -228,6 +228,7 @@ func testSubscribe(t *testing.T, seed uint64, called string) {
 		for range 3 {
 			mu.Lock()
 			life := time.Duration(10+random.IntN(300)) * time.Millisecond
+			acknowledge, forget := random.IntN(2) == 0, random.IntN(2) == 0
 			mu.Unlock()
 			call, cancel := context.WithTimeout(ctx, life)
 			_ = c.run(call, d.client, func() bool { mu.Lock(); return random.IntN(4) == 0 }, func() bool {
@@ -236,11 +237,11 @@ func testSubscribe(t *testing.T, seed uint64, called string) {
 				return done
 			})
 			cancel()
-			if called != "" && len(c.request.GetToken()) > 0 && random.IntN(2) == 0 {
+			if called != "" && len(c.request.GetToken()) > 0 && acknowledge {
 				if _, err := d.client.AcknowledgeEvents(ctx, c.acknowledgement()); err != nil {
 					t.Error(err)
 				}
-				if random.IntN(2) == 0 {
+				if forget {
 					c.request.Token = nil
 				}
 			}

@@ -3,6 +3,7 @@ package latest_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +40,7 @@ func TestTimes(t *testing.T) {
 				boards = append(boards, b)
 			}
 			group := &latest.Boards{}
+			var mu sync.Mutex
 			offsets := map[time.Duration]bool{}
 			for range 8 {
 				var last time.Time
@@ -73,7 +75,9 @@ func TestTimes(t *testing.T) {
 							if now.Sub(last) > interval {
 								t.Errorf("the second state comes %v after the first one", now.Sub(last))
 							}
+							mu.Lock()
 							offsets[time.Duration(now.UnixNano())%interval] = true
+							mu.Unlock()
 						default:
 							if now.Sub(last) != interval {
 								t.Errorf("a state comes %v after the one before, not %v", now.Sub(last), interval)

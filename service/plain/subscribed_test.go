@@ -60,7 +60,7 @@ func TestSubscribed(t *testing.T) {
 	event := func(replay, rest string) string { return `{"replay":` + replay + rest + "}\n" }
 	join := `,"sequence":"7","offset":"5","index":"0","at_tick":0,"kind":"join","join":{"client_id":`
 	want := []string{
-		`{"cursor":"CA","heartbeat":{"replays":[],"silent":3,"waiting":0}}` + "\n",
+		`{"cursor":"CA","heartbeat":{"replays":[],"silent":3,"waiting":0,"unacknowledged":false}}` + "\n",
 		`{"cursor":"AQ","replay":"live/\"a\"","start":{"replay":{"name":"live/\"a\""`,
 		event(`"live/\"a\""`, `,"state":true,"at_tick":0,"kind":"join","join":{"client_id":9}`),
 		`{"cursor":"AQ","replay":"live/\"a\"","state_complete":true}` + "\n",
@@ -82,7 +82,7 @@ func TestSubscribed(t *testing.T) {
 	join = `"sequence":"7","offset":"5","index":"0","at_tick":0,"kind":"join","join":{"client_id":`
 	want = []string{
 		"retry: 1000\n\n",
-		"id: CA\nevent: heartbeat\ndata: " + `{"heartbeat":{"replays":[],"silent":3,"waiting":0}}` + "\n\n",
+		"id: CA\nevent: heartbeat\ndata: " + `{"heartbeat":{"replays":[],"silent":3,"waiting":0,"unacknowledged":false}}` + "\n\n",
 		"id: AQ\nevent: start\ndata: " + `{"replay":"live/\"a\"","start":{"replay":{"name":"live/\"a\""`,
 		"id: AQ\nevent: state\ndata: " + `{"replay":"live/\"a\"","events":[{"state":true,"at_tick":0,"kind":"join","join":{"client_id":9}}],"complete":true}` + "\n\n",
 		"id: Ag\nevent: start\ndata: " + `{"replay":"b","start":{"replay":{"name":"b"`,
