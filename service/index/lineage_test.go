@@ -99,18 +99,18 @@ func TestStateOfOrigin(t *testing.T) {
 	s.write("next", game(2, "prev_game_uuid", uuid(1)))
 	x := open(t, map[string]string{"r": r.dir, "s": s.dir}, surveying)
 	list(t, x, index.Query{Scope: index.Everything()}, 10)
-	state := func() index.State {
-		surveyed(t, x, 2)
+	state := func(files int) index.State {
+		surveyed(t, x, files)
 		e, err := x.Get(t.Context(), "r/game", index.Everything())
 		r.must(err)
 		return x.StateOf(e, time.Now())
 	}
-	if got := state(); got != index.Growing {
+	if got := state(2); got != index.Growing {
 		t.Error("a file in another root names it as the one before:", got)
 	}
 	r.write("next", game(2, "prev_game_uuid", uuid(1)))
 	list(t, x, index.Query{Scope: index.Everything()}, 10)
-	if got := state(); got != index.Abandoned {
+	if got := state(3); got != index.Abandoned {
 		t.Error("a file in its own root names it as the one before:", got)
 	}
 }
