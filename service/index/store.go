@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/internal/database"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 )
@@ -34,24 +34,11 @@ var (
 )
 
 // load reads the stored index. It is a cache: a stored entry is used only while device, inode, size and time are the same.
-// The database writes each transaction whole or not at all, so that the process may be killed at any moment.
 func (x *Index) load() (err error) {
 	if x.Path == "" {
 		return nil
 	}
-	// The database checks little of what it reads, and maps the file into memory. A truncated file makes it panic, or fault.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("index %q is damaged, and may be deleted: %v", x.Path, reason)
-		}
-	}()
-	db, err := bbolt.Open(x.Path, 0o600, &bbolt.Options{Timeout: time.Second})
-	if err != nil {
-		return fmt.Errorf("index %q: %w", x.Path, err)
-	}
-	x.stored = db
-	err = db.Update(func(tx *bbolt.Tx) error {
+	x.stored, err = database.Open(x.Path, func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bucketName)
 		if err != nil {
 			return err
@@ -81,8 +68,11 @@ func (x *Index) load() (err error) {
 			return nil
 		})
 	})
+	if damaged, ok := errors.AsType[*database.DamagedError](err); ok {
+		return fmt.Errorf("index %q is damaged, and may be deleted: %v", x.Path, damaged.Reason)
+	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("index %q: %w", x.Path, err), db.Close())
+		return fmt.Errorf("index %q: %w", x.Path, err)
 	}
 	return nil
 }

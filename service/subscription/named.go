@@ -11,13 +11,13 @@ import (
 	"log/slog"
 	"math"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"github.com/replayd/replayd/internal/database"
 	"github.com/replayd/replayd/service/index"
 )
 
@@ -114,22 +114,13 @@ const (
 )
 
 // OpenStore opens the file, or makes it.
-func OpenStore(c NamedConfig) (s *Store, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a truncated file makes the database panic, or fault
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("the file of subscriptions %q is damaged: %v", c.Path, reason)
-		}
-	}()
+func OpenStore(c NamedConfig) (*Store, error) {
 	if c.Space <= 0 {
 		c.Space = defaultSpace
 	}
-	db, err := bbolt.Open(c.Path, 0o600, &bbolt.Options{Timeout: time.Second})
-	if err != nil {
-		return nil, fmt.Errorf("the file of subscriptions %q: %w", c.Path, err)
-	}
-	s = &Store{NamedConfig: c, db: db, kept: map[string]*kept{}}
-	if err := db.Update(func(tx *bbolt.Tx) error {
+	s := &Store{NamedConfig: c, kept: map[string]*kept{}}
+	var err error
+	s.db, err = database.Open(c.Path, func(tx *bbolt.Tx) error {
 		all, err := tx.CreateBucketIfNotExists(subscriptionsName)
 		if err != nil {
 			return err
@@ -142,8 +133,9 @@ func OpenStore(c NamedConfig) (s *Store, err error) {
 			s.kept[string(key)] = k
 			return nil
 		})
-	}); err != nil {
-		return nil, errors.Join(fmt.Errorf("the file of subscriptions %q: %w", c.Path, err), db.Close())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the file of subscriptions %q: %w", c.Path, err)
 	}
 	return s, nil
 }
