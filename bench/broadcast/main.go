@@ -145,7 +145,7 @@ func main() {
 	playing.Wait()
 	time.Sleep(every)
 	took := time.Since(begin).Seconds()
-	core, machine, memory := (cpu(pid) - used).Seconds()/took, (busyCPUs() - busy).Seconds()/took, peak(pid)
+	core, machine, memory := (cpu(pid)-used).Seconds()/took, (busyCPUs()-busy).Seconds()/took, peak(pid)
 	cancel()
 	done.Wait()
 	late.mu.Lock()

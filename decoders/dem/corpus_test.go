@@ -8,7 +8,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem"
 )
 
-// eachField calls f with every value that is told of some fields of any entity of a demo.
+// eachField decodes a demo, and calls f with each value of the fields with some names, whichever entity has them.
 func eachField(t *testing.T, data []byte, f func(v *dem.FieldValue), fields ...string) {
 	t.Helper()
 	opts := dem.Options{Kinds: isEntity, Fields: func(_, name string) bool { return slices.Contains(fields, name) }}
