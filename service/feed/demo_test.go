@@ -163,3 +163,37 @@ func TestDemoOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestDemoAlone: a lone follower is served by its own decoder, and no feed decodes beside it before there is a second one.
+func TestDemoAlone(t *testing.T) {
+	demos(t, func(t *testing.T, data []byte) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		third := len(data) / 3
+		g := growAs(&dem.Codec, data[:third])
+		f := g.feed()
+		follow := func() *subscriber {
+			s := subscriberOf(demoRequests()[0])
+			s.codec = &dem.Codec
+			s.follow(ctx, t, f, g)
+			s.state(t, replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP)
+			return s
+		}
+		first := follow()
+		g.append(data[third : 2*third])
+		g.drained()
+		if n := g.opened.Load(); n != 1 {
+			t.Errorf("%d readers of one follower", n)
+		}
+		second := follow()
+		g.append(data[2*third:])
+		g.end(source.ErrRemoved)
+		<-first.done
+		<-second.done
+		g.leave()
+		f.Stop()
+		if n := g.opened.Load(); n != 3 {
+			t.Errorf("%d readers of two followers and a feed", n)
+		}
+	})
+}

@@ -42,7 +42,8 @@ type Config struct {
 	// Options are passed to Open. The feed sets Start itself. Filter must select every event that a subscriber's filter selects:
 	// it is nil, or selects all events and facts.
 	Options codec.Options
-	// Selector is the codec's.
+	// Selector is the codec's. With one, the feed decodes only from the second subscriber on: a lone one selects for less than what the
+	// segments cost.
 	Selector func(*filter.Filter) codec.Selector
 	// Changed receives when the file may have changed.
 	Changed <-chan struct{}
@@ -58,6 +59,7 @@ type Feed struct {
 	stop  context.CancelFunc
 	done  chan struct{}
 	sync  chan chan struct{} // requests to read the bytes present now
+	joins chan struct{}      // receives when there may be another subscriber
 	asked chan struct{}      // closed once the request was served; used by the feed's goroutine only
 	timer *time.Timer        // fires when a subscriber's events have waited long enough; used by the feed's goroutine only
 	names codec.Naming       // used by the feed's goroutine only
@@ -125,7 +127,7 @@ func (s *segment) size() int {
 // Start starts a feed that decodes from the present end of the file on. Call Stop to end it.
 func Start(c Config) *Feed {
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Feed{c: c, stop: stop, done: make(chan struct{}), sync: make(chan chan struct{}), timer: time.NewTimer(0)}
+	f := &Feed{c: c, stop: stop, done: make(chan struct{}), sync: make(chan chan struct{}), joins: make(chan struct{}, 1), timer: time.NewTimer(0)}
 	go func() {
 		defer close(f.done)
 		defer f.timer.Stop()
@@ -157,6 +159,9 @@ func (f *Feed) run(ctx context.Context) (err error) {
 	if err := f.look(); err != nil {
 		return err
 	}
+	if err := f.idle(ctx); err != nil {
+		return err
+	}
 	options := f.c.Options
 	options.Start = codec.Start{Now: true}
 	r, err := f.c.Open(options)
@@ -164,6 +169,23 @@ func (f *Feed) run(ctx context.Context) (err error) {
 		return err
 	}
 	return f.read(ctx, r)
+}
+
+// idle waits until there are two subscribers, if a lone one is better off by itself, and wakes it when the file may have grown.
+func (f *Feed) idle(ctx context.Context) error {
+	for f.c.Selector != nil {
+		f.mu.Lock()
+		several := len(f.subs) > 1
+		f.mu.Unlock()
+		if several {
+			return nil
+		}
+		if err := f.wait(ctx); err != nil {
+			return err
+		}
+		f.Wake()
+	}
+	return nil
 }
 
 // look checks the file and records its size and error. It returns errLost when nothing is left to read.
@@ -271,6 +293,7 @@ func (f *Feed) wait(ctx context.Context) error {
 	for {
 		select {
 		case f.asked = <-f.sync:
+		case <-f.joins:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-f.c.Changed:
@@ -365,6 +388,10 @@ func (f *Feed) Subscribe() *Subscription {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subs = append(slices.Clone(f.subs), s)
+	select {
+	case f.joins <- struct{}{}:
+	default:
+	}
 	s.wake()
 	return s
 }
