@@ -3,29 +3,18 @@ package service
 import (
 	"testing"
 
-	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/index"
 )
 
-// TestIsShown: only what the first list has, at this size or a larger one, is not sent again as added.
+// TestIsShown: what the first list has is not sent again as added or grown; what becomes of it is. Older ones: TestWatchGrownWhileListed.
 func TestIsShown(t *testing.T) {
-	entry := func(size int64, identity string) *index.Entry {
-		return &index.Entry{Info: source.Info{Size: size}, Facts: index.Facts{Identity: identity}}
-	}
-	for what, test := range map[string]struct {
-		shown *index.Entry
-		c     index.Change
-		want  bool
-	}{
-		"not listed":         {nil, index.Change{Kind: index.Added, Entry: entry(5, "a")}, false},
-		"listed":             {entry(5, "a"), index.Change{Kind: index.Added, Entry: entry(5, "a")}, true},
-		"listed when larger": {entry(9, "a"), index.Change{Kind: index.Added, Entry: entry(5, "a")}, true},
-		"larger than listed": {entry(5, "a"), index.Change{Kind: index.Added, Entry: entry(9, "a")}, false},
-		"another replay":     {entry(5, "b"), index.Change{Kind: index.Added, Entry: entry(5, "a")}, false},
-		"grown":              {entry(9, "a"), index.Change{Kind: index.Grown, Entry: entry(5, "a")}, false},
-	} {
-		if got := isShown(test.shown, test.c); got != test.want {
-			t.Errorf("%s: %t", what, got)
+	shown := &index.Entry{}
+	for _, kind := range index.Kinds() {
+		if isShown(nil, index.Change{Kind: kind, Entry: &index.Entry{}}) {
+			t.Errorf("%s: a replay that is not listed", kind)
+		}
+		if got, want := isShown(shown, index.Change{Kind: kind, Entry: shown}), kind == index.Added || kind == index.Grown; got != want {
+			t.Errorf("%s: %t", kind, got)
 		}
 	}
 }

@@ -106,10 +106,12 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// isShown reports whether a change adds a replay that is in the first list already.
+// isShown reports whether the first list has what became of a replay by a change, or what became of it later.
 func isShown(shown *index.Entry, c index.Change) bool {
-	return shown != nil && c.Kind == index.Added &&
-		shown.ID == c.Entry.ID && shown.Identity == c.Entry.Identity && shown.Size >= c.Entry.Size
+	if shown == nil || shown.Before(c.Entry) {
+		return false
+	}
+	return c.Entry.Before(shown) || c.Kind == index.Added || c.Kind == index.Grown
 }
 
 // first sends the replays that exist, and returns them by name.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,8 +75,8 @@ func TestWatchChangesOnlyOfNothing(t *testing.T) {
 	}
 }
 
-// TestWatchGrownWhileListed adds a replay and lets it grow between two pages of the first list. The second page has it at its
-// new size. It is not sent again as added, with the size that it had at first.
+// TestWatchGrownWhileListed: the second page of the first list has what became of a replay while the first one was sent. What it was before
+// that is not sent behind it: no smaller size of one that has grown, and no removal of one that is there again.
 func TestWatchGrownWhileListed(t *testing.T) {
 	const page = 1000 // changes in a response
 	sample := gameOf{number: 1, server: "ctf", start: time.Now()}.data(t)
@@ -102,18 +103,19 @@ func TestWatchGrownWhileListed(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(timeout(t))
 	defer cancel()
-	path := filepath.Join(dir, "zz", "game.teehistorian")
-	listed := func(size int) { // waits until the index has the replay at a size
+	path, again := filepath.Join(dir, "zz", "game.teehistorian"), filepath.Join(dir, "zzz", "game.teehistorian")
+	listed := func(path string, sizes ...int) { // waits until the index has the replays of a directory at their sizes
 		for ctx.Err() == nil {
-			list, err := server.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: alias + "/zz"})
-			if err == nil && len(list.GetReplays()) == 1 && list.GetReplays()[0].GetSizeBytes() == int64(size) {
+			list, err := server.ListReplays(ctx, &replaydv1.ListReplaysRequest{Directory: alias + "/" + filepath.Base(filepath.Dir(path))})
+			if err == nil && slices.EqualFunc(list.GetReplays(), sizes, func(r *replaydv1.Replay, size int) bool { return r.GetSizeBytes() == int64(size) }) {
 				return
 			}
 			time.Sleep(time.Millisecond)
 		}
 	}
+	write(t, again, sample[:first])
 	responses := 0
-	done := false
+	done, there := false, false
 	var sizes []int64
 	err = server.WatchReplays(&replaydv1.WatchReplaysRequest{Directory: alias}, &watcher{ctx: ctx, each: func(r *replaydv1.WatchReplaysResponse) error {
 		if responses++; responses == 1 {
@@ -121,12 +123,20 @@ func TestWatchGrownWhileListed(t *testing.T) {
 				t.Errorf("the first response has %d changes, want a page of %d", len(r.GetChanges()), page)
 			}
 			write(t, path, sample[:first])
-			listed(first)
+			listed(path, first)
 			grow(t, path, sample[first:grown])
-			listed(grown)
+			listed(path, grown)
+			if err := os.Remove(again); err != nil {
+				t.Error(err)
+			}
+			listed(again)
+			write(t, again, sample[:first])
+			listed(again, first)
 		}
 		for _, c := range r.GetChanges() {
 			switch c.GetReplay().GetName() {
+			case alias + "/zzz/game.teehistorian":
+				there = c.GetKind() != replaydv1.ChangeKind_CHANGE_KIND_REMOVED
 			case alias + "/zz/game.teehistorian":
 				sizes = append(sizes, c.GetReplay().GetSizeBytes())
 				if added := c.GetKind() == replaydv1.ChangeKind_CHANGE_KIND_ADDED; added != (len(sizes) == 1) {
@@ -147,6 +157,9 @@ func TestWatchGrownWhileListed(t *testing.T) {
 	}
 	if len(sizes) == 0 {
 		t.Fatal("the replay was not sent")
+	}
+	if !there {
+		t.Error("a replay seems to be removed that is there again")
 	}
 	for _, size := range sizes {
 		if size != int64(grown) {

@@ -19,6 +19,8 @@ type Entry struct {
 	tried bool
 	// denied reports whether the system does not let the daemon read the file.
 	denied bool
+	// number counts the entries that the index had when this one was put into it.
+	number uint64
 	// checked is when the check began from which the entry was made, in nanoseconds. It is set below roots that are listed.
 	checked int64
 	// Facts come from the header. They are empty if it could not be read.
@@ -26,6 +28,9 @@ type Entry struct {
 	// Survey is the result of decoding the file. It is nil if the file was not decoded or its format needs no survey.
 	Survey *codec.Survey
 }
+
+// Before reports whether the index had the entry before another one.
+func (e *Entry) Before(other *Entry) bool { return e.number < other.number }
 
 // newEntry returns the entry of a file that was not read yet.
 func newEntry(f *catalog.File) *Entry {

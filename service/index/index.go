@@ -71,6 +71,7 @@ type Index struct {
 	byMapSize  map[string][]string // names of maps by their size: see mapSize
 	names      map[string]string   // repeated texts, each kept once
 	changes    changes
+	puts       uint64 // how many entries there were
 	numbers    numbers
 	interests  map[string]map[*Interest]struct{}
 
@@ -238,6 +239,8 @@ func (x *Index) put(old, e *Entry) bool {
 	if now, _ := x.files.Get(e.Name); now != old {
 		return false
 	}
+	x.puts++
+	e.number = x.puts
 	x.files.Set(e.Name, e)
 	x.relate(old, e)
 	return true
