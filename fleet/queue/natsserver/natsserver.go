@@ -110,6 +110,7 @@ func start(o Options) (*server.Server, error) {
 	s.Start()
 	if !s.ReadyForConnections(30 * time.Second) {
 		s.Shutdown()
+		s.WaitForShutdown()
 		return nil, errors.New("the server of NATS did not start: is the port in use, or the directory another server's?")
 	}
 	return s, nil
