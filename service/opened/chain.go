@@ -133,7 +133,8 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	case succession.End:
 		return stream.Next{Over: true}, nil
 	}
-	return stream.Next{Waiting: waitingFor(finished, found)}, nil
+	_, left := errors.AsType[*stream.LeftError](after.Lost)
+	return stream.Next{Waiting: waitingFor(finished || left, found)}, nil
 }
 
 // waitingFor describes what a stream waits for after a replay.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -108,13 +109,16 @@ func followable(info *source.Info) bool {
 	return err == nil && mayGrow(info, c)
 }
 
-// newest returns the newest replay of a directory that can be followed. It waits until there is one.
+// newest returns the newest replay of a directory that can be followed. It waits until there is one, unless whoever writes there says
+// that there will be none.
 func (o *Opener) newest(ctx context.Context, dir string) (string, error) {
 	if o.Watcher == nil {
 		return "", errNoWatcher
 	}
 	interest := o.Index.Family(dir, scope.Of(ctx)).Interest(dir, "")
 	defer interest.Close()
+	again := time.NewTicker(time.Second)
+	defer again.Stop()
 	for {
 		all, err := o.Index.InDirectory(ctx, dir, scope.Of(ctx))
 		if err != nil {
@@ -129,8 +133,12 @@ func (o *Opener) newest(ctx context.Context, dir string) (string, error) {
 		if newest != nil {
 			return newest.Name, nil
 		}
+		if why := o.Catalog.OverIn(ctx, dir); why != "" {
+			return "", fmt.Errorf("%w: nothing is written below %q: %s", catalog.ErrNotFound, dir, why)
+		}
 		select {
 		case <-interest.C:
+		case <-again.C: // the index knows nothing of what OverIn reads
 		case <-ctx.Done():
 			return "", ctx.Err()
 		case <-o.Drain:

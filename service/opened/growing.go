@@ -162,15 +162,27 @@ func (f *follower) Standing() stream.Standing { return *f.standing.Load() }
 
 // Look implements stream.Follower.
 func (f *follower) Look() (int64, error) {
-	over := f.over.Load() // before Check, so that Check sees all bytes written before the successor began
+	over, why := f.over.Load(), f.left() // before Check, so that Check sees all bytes written before
 	err := f.file.Check()
 	if (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() {
 		err = f.file.Check()
 	}
-	if err == nil && over {
+	switch {
+	case err != nil:
+	case over:
 		err = stream.ErrSucceeded
+	case why != "":
+		err = &stream.LeftError{Why: why}
 	}
 	return f.file.Info().Size, err
+}
+
+// left returns why nothing more is written to the file, if whoever writes it says so.
+func (f *follower) left() string {
+	if !f.codec.Noted {
+		return ""
+	}
+	return f.Catalog.Over(context.Background(), f.file.Info().Name)
 }
 
 // relocate looks for the file under another name in its root, and reports whether it found it.

@@ -117,7 +117,7 @@ func (d *dir) store(s *state) error {
 
 // remove removes the directory, unless there is anything else in it.
 func (d *dir) remove() {
-	for _, name := range []string{stateName, lockName, ""} {
+	for _, name := range []string{stateName, lockName, catalog.OverName(""), ""} {
 		_ = os.Remove(filepath.Join(d.path, name))
 	}
 }
@@ -154,6 +154,37 @@ func (d *dir) precede(s *state) error {
 		return nil
 	}
 	return os.WriteFile(path, []byte(s.Previous+"\n"), 0o644) //nolint:gosec // as the file itself
+}
+
+// leave notes why nothing more is written to a file; and, where there is none, why there is none.
+func (d *dir) leave(file, why string) error {
+	if err := os.WriteFile(filepath.Join(d.path, catalog.OverName(file)), []byte(why+"\n"), 0o644); err != nil || file == "" { //nolint:gosec // as the file itself
+		return err
+	}
+	return touch(filepath.Join(d.path, file))
+}
+
+// touch writes the byte with which a demo begins, so that those who watch the file look at it, and at what stands beside it.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], 0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b[:], 0)
+	return err
+}
+
+// rejoin removes what leave has noted.
+func (d *dir) rejoin(file string) error {
+	if err := os.Remove(filepath.Join(d.path, catalog.OverName(file))); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // errGone means that the file that is written has gone: what follows belongs to the next one.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Follower follows the broadcasts that clients name, each in a directory of its own. It is safe for concurrent use.
@@ -38,6 +39,10 @@ type FollowerOptions struct {
 }
 
 const defaultMax = 100
+
+// linger is how long the directory of a broadcast stays that was refused before it began, so that whoever named it is told why. It is a
+// variable for tests.
+var linger = 10 * time.Second
 
 // Why a broadcast is not followed.
 var (
@@ -133,10 +138,15 @@ func (f *Follower) run(u *url.URL, at string, d dir) {
 	m := f.o.Like
 	m.Dir, m.URL = d.path, u
 	m.Follow(f.ctx)
+	s, ok := d.read()
+	refused := ok && s.File == "" && f.ctx.Err() == nil // before it began
+	if refused {
+		_ = sleep(f.ctx, linger)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.now, at)
-	if s, ok := d.read(); ok && s.File == "" && f.ctx.Err() == nil { // it was refused before it began
+	if refused {
 		d.remove()
 	}
 }

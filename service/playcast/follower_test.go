@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/playcast"
 	"github.com/replayd/replayd/service/playcast/playcasttest"
 )
@@ -148,9 +149,10 @@ func TestFollower(t *testing.T) {
 	}
 }
 
-// TestFollowerRefused: of a URL at which there is no broadcast nothing stays.
+// TestFollowerRefused: of a URL at which there is no broadcast nothing stays, once those who wait for it were told why.
 func TestFollowerRefused(t *testing.T) {
 	dir := t.TempDir()
+	playcast.Linger(t, time.Millisecond)
 	r := playcasttest.New(t, 1)
 	r.Fault = func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
 		_, _ = io.WriteString(w, `{"protocol":4}`)
@@ -166,5 +168,22 @@ func TestFollowerRefused(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 || r.Asked() != 2 {
 		t.Error(left, err, r.Asked())
+	}
+	playcast.Linger(t, time.Hour)
+	began := time.Now()
+	name, err := f.Follow(r.At(t).String())
+	for err == nil {
+		told, _ := os.ReadFile(filepath.Join(dir, strings.TrimPrefix(name, "live/tv/"), catalog.OverName("")))
+		if strings.Contains(string(told), "protocol 4") {
+			break
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("those who wait for it are told %q", told)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	if left, _ := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Error(left, err)
 	}
 }

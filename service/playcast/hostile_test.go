@@ -2,6 +2,7 @@ package playcast_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,6 +115,71 @@ func TestTicksGoBack(t *testing.T) {
 	if len(labels) < 3 || !bytes.Equal(found[labels[0]], from.FileOf(t, labels[0], first, first+4)) ||
 		!bytes.Equal(found[labels[1]], from.FileOf(t, labels[1], first+4, first+8)) ||
 		!bytes.Equal(found[labels[len(labels)-1]], from.FileOf(t, labels[len(labels)-1], first+9, first+12)) {
+		t.Error(labels)
+	}
+}
+
+// TestNeighbours: relays that send for ever, a byte at a time, nothing at all, or another match each time, hold up no other match.
+func TestNeighbours(t *testing.T) {
+	playcast.LimitBodies(t, 1<<20)
+	ctx, cancel := context.WithCancel(t.Context())
+	var matches sync.WaitGroup
+	defer matches.Wait()
+	defer cancel()
+	var running atomic.Int64
+	for what, fault := range map[string]func(w http.ResponseWriter, request *http.Request){
+		"without an end": func(w http.ResponseWriter, request *http.Request) {
+			for zeros := make([]byte, 1<<16); request.Context().Err() == nil; {
+				_, _ = w.Write(zeros)
+			}
+		},
+		"packed, without an end": func(w http.ResponseWriter, request *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for zeros := make([]byte, 1<<20); request.Context().Err() == nil; {
+				_, _ = z.Write(zeros)
+			}
+		},
+		"a byte at a time": func(w http.ResponseWriter, request *http.Request) {
+			for request.Context().Err() == nil {
+				_, _ = w.Write([]byte{0})
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(time.Millisecond)
+			}
+		},
+		"nothing":      func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() },
+		"another sync": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+	} {
+		r, asked, n := playcasttest.New(t, 2), make(chan struct{}), 0
+		r.Change = func(at map[string]any) { n++; at["signup_fragment"] = n }
+		r.Fault = func(w http.ResponseWriter, request *http.Request, _ []byte) bool {
+			if strings.HasSuffix(request.URL.Path, "/sync") {
+				return false
+			}
+			select {
+			case <-asked:
+			default:
+				close(asked)
+			}
+			fault(w, request)
+			return true
+		}
+		m := matchOf(t, r, filepath.Join(t.TempDir(), "final"))
+		matches.Go(func() {
+			running.Add(1)
+			defer running.Add(-1)
+			if err := m.Run(ctx); ctx.Err() == nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		})
+		<-asked
+	}
+	r, dir := playcasttest.New(t, 60), filepath.Join(t.TempDir(), "final")
+	if err := matchOf(t, r, dir).Run(t.Context()); err != nil || running.Load() != 5 {
+		t.Error(running.Load(), err)
+	}
+	found, labels := files(t, dir)
+	if len(labels) != 1 || !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], playcasttest.First, playcasttest.First+60)) {
 		t.Error(labels)
 	}
 }

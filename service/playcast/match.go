@@ -114,6 +114,9 @@ func (m *Match) Run(ctx context.Context) error {
 	if s, ok := r.dir.load(); ok && s.Of == r.of {
 		r.state = s
 	}
+	if err := r.retry(ctx, "beginning anew", func() error { return r.dir.rejoin("") }); err != nil {
+		return err
+	}
 	for {
 		err := r.record(ctx)
 		m.Metrics.over(m)
@@ -138,8 +141,21 @@ func (m *Match) Run(ctx context.Context) error {
 				return err
 			}
 		default:
+			if ctx.Err() == nil {
+				r.leave(ctx, fmt.Errorf("the broadcast cannot be followed: %w", err))
+			}
 			return err
 		}
+	}
+}
+
+// leave tells readers of the file, and those who wait for one, why nothing more is written.
+func (r *run) leave(ctx context.Context, why error) {
+	if errors.Is(why, errAddress) { // whose resolver said so
+		why = fmt.Errorf("the broadcast cannot be followed: %w", errAddress)
+	}
+	if err := r.dir.leave(r.state.File, why.Error()); err != nil {
+		r.Log.WarnContext(ctx, "readers of a broadcast are not told that nothing more is written", "file", r.name(), "error", err)
 	}
 }
 
@@ -198,6 +214,9 @@ func (r *run) record(ctx context.Context) error {
 	}
 	var f *os.File
 	if err := r.retry(ctx, "opening the file", func() (err error) {
+		if err := r.dir.rejoin(r.state.File); err != nil {
+			return err
+		}
 		f, err = r.dir.open(&r.state)
 		return err
 	}); err != nil {
@@ -213,6 +232,7 @@ func (r *run) record(ctx context.Context) error {
 		s, err := r.next(ctx)
 		if errors.Is(err, errSilent) {
 			r.Log.WarnContext(ctx, "a broadcast is over without an end", "file", r.name(), "why", err)
+			r.leave(ctx, err)
 			break
 		}
 		if err == nil {

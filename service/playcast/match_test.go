@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/dem/broadcast"
 	"github.com/replayd/replayd/internal/faulttest"
+	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/playcast"
 	"github.com/replayd/replayd/service/playcast/playcasttest"
 )
@@ -358,9 +360,58 @@ func TestSilence(t *testing.T) {
 	if len(labels) != 1 || !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], playcasttest.First, playcasttest.First+10)) {
 		t.Error(labels)
 	}
+	if got := overOf(t, dir, labels); !strings.Contains(got, "nothing from the game") {
+		t.Errorf("readers are told %q", got)
+	}
 	asked := r.Asked()
 	if err := matchOf(t, r, dir).Run(t.Context()); err != nil || r.Asked() != asked {
 		t.Error(r.Asked()-asked, err)
+	}
+}
+
+// overOf returns what stands beside a match's last file, and removes nothing.
+func overOf(t *testing.T, dir string, labels []string) string {
+	t.Helper()
+	file := ""
+	if len(labels) > 0 {
+		file = strings.TrimPrefix(labels[len(labels)-1], "replayd "+filepath.Base(dir)+" ") + ".dem"
+	}
+	text, err := os.ReadFile(filepath.Join(dir, catalog.OverName(file)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestRefusedLater: readers of a match that its relay gives no more are told so, until it goes on.
+func TestRefusedLater(t *testing.T) {
+	r, dir := playcasttest.New(t, 20), t.TempDir()
+	refuse := true
+	r.Fault = func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		if !refuse || r.Newest < playcasttest.First+9 {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	err := matchOf(t, r, dir).Run(t.Context())
+	_, labels := files(t, dir)
+	if err == nil || len(labels) != 1 {
+		t.Fatal(err, labels)
+	}
+	if got := overOf(t, dir, labels); !strings.Contains(got, "403") || !strings.HasSuffix(got, "\n") {
+		t.Errorf("readers are told %q", got)
+	}
+	refuse = false
+	if err := matchOf(t, r, dir).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found, labels := files(t, dir)
+	if len(labels) != 1 || !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], playcasttest.First, playcasttest.First+20)) {
+		t.Error(labels)
+	}
+	if got := overOf(t, dir, labels); got != "" {
+		t.Errorf("readers of a match with an end are told %q", got)
 	}
 }
 
@@ -404,8 +455,12 @@ func TestRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "/tv/1234") {
 				t.Error(err)
 			}
-			if _, labels := files(t, dir); len(labels) > 0 || elsewhere.Asked() > 0 {
+			_, labels := files(t, dir)
+			if len(labels) > 0 || elsewhere.Asked() > 0 {
 				t.Error(labels, elsewhere.Asked())
+			}
+			if got := overOf(t, dir, labels); !strings.Contains(got, "cannot be followed") || !strings.Contains(got, c.want) {
+				t.Errorf("those who wait for it are told %q", got)
 			}
 		})
 	}
@@ -419,8 +474,11 @@ func TestNetworks(t *testing.T) {
 	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "neither public nor allowed") || r.Asked() > 0 {
 		t.Error(r.Asked(), err)
 	}
+	if got := overOf(t, m.Dir, nil); !strings.Contains(got, "neither public nor allowed") || strings.Contains(got, "127.0.0.1") || strings.Contains(got, "::1") {
+		t.Errorf("those who wait for it are told %q", got)
+	}
 	m.Networks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	if err := m.Run(t.Context()); err != nil {
+	if err := m.Run(t.Context()); err != nil || overOf(t, m.Dir, nil) != "" {
 		t.Error(err)
 	}
 }

@@ -72,6 +72,7 @@ func (s *Spool) Sweep(ctx context.Context, now time.Time) {
 		}
 		dir, file := filepath.Split(f.path)
 		_ = os.Remove(dir + catalog.PreviousName(file))
+		_ = os.Remove(dir + catalog.OverName(file))
 		s.Log.InfoContext(ctx, "a recording of a broadcast is removed", "file", f.path, "bytes", f.size, "old", old)
 		size -= f.size
 	}

@@ -3,14 +3,18 @@ package playcast_test
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/replayd/replayd/internal/daemontest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -132,5 +136,78 @@ func TestSuccessors(t *testing.T) {
 	want[1].End = replaydv1.EndReason_END_REASON_REMOVED
 	if err := streamtest.Check(streamtest.History{session}, want, streamtest.Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTold: a stream that follows a broadcast ends with what its relay has refused, whether or not it had begun, by its own decoder and by
+// one that followers share.
+func TestTold(t *testing.T) {
+	root := t.TempDir()
+	d := daemontest.New("live", root)
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Stop() }()
+	conn, err := grpc.NewClient(d.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+
+	const followers = 2
+	caught, go_, ended := make(chan struct{}, followers), make(chan struct{}), make(chan streamtest.Session, followers)
+	r := playcasttest.Talk(t, 20)
+	r.Fault = func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		if r.Newest < playcasttest.First+9 {
+			return false
+		}
+		<-go_
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	follow := func(replay string) streamtest.Session {
+		var once sync.Once
+		return streamtest.Client{Conn: conn}.Session(ctx, &replaydv1.StreamEventsRequest{Replay: replay, Follow: true}, func(r *replaydv1.StreamEventsResponse) bool {
+			if r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
+				once.Do(func() { caught <- struct{}{} })
+			}
+			return true
+		})
+	}
+	var match sync.WaitGroup
+	defer match.Wait()
+	match.Go(func() {
+		if err := matchOf(t, r, filepath.Join(root, "final")).Run(ctx); err == nil {
+			t.Error("it goes on")
+		}
+	})
+	for range followers {
+		go func() { ended <- follow("live/final") }()
+	}
+	for range followers {
+		<-caught
+	}
+	close(go_)
+	for range followers {
+		session := <-ended
+		end := streamtest.History{session}.End()
+		if session.Err != nil || end.GetReason() != replaydv1.EndReason_END_REASON_TRUNCATED || !strings.Contains(end.GetDetail(), "403 Forbidden") {
+			t.Error(end, session.Err)
+		}
+	}
+
+	never := playcasttest.New(t, 1)
+	never.Change = func(at map[string]any) { at["protocol"] = 4 }
+	if err := os.Mkdir(filepath.Join(root, "never"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- follow("live/never") }()
+	if err := matchOf(t, never, filepath.Join(root, "never")).Run(ctx); err == nil {
+		t.Error("it goes on")
+	}
+	if session := <-ended; status.Code(session.Err) != codes.NotFound || !strings.Contains(session.Err.Error(), "protocol 4") {
+		t.Error(session.Err)
 	}
 }

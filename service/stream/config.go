@@ -136,7 +136,7 @@ type Follower interface {
 	// Changed receives when the result of Look may have changed.
 	Changed() <-chan struct{}
 	// Look returns the size of the file in bytes. It returns an error if the file will not grow: another file has its name
-	// now, the server has begun another replay (ErrSucceeded), or the file is complete (ErrComplete). Bytes written before
+	// now, the server has begun another replay (ErrSucceeded), or the file is complete (ErrComplete, LeftError). Bytes written before
 	// that can still be read, except after source.ErrShrunk. Look is cheap.
 	Look() (present int64, err error)
 	// Standing returns further news for the client. Changed receives when they have changed.
@@ -210,3 +210,13 @@ var (
 	// ErrSucceeded means that the same game server has begun another replay.
 	ErrSucceeded = errors.New("a newer replay of the same server is there")
 )
+
+// LeftError means that whoever wrote the file has left it, whether or not it has an end. It wraps ErrComplete.
+type LeftError struct {
+	// Why is a sentence.
+	Why string
+}
+
+func (e *LeftError) Error() string { return "nothing more is written: " + e.Why }
+
+func (*LeftError) Unwrap() error { return ErrComplete }

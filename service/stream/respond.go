@@ -2,6 +2,7 @@ package stream
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/mem"
@@ -360,7 +361,11 @@ func (s *stream) reason(how outcome) (reason replaydv1.EndReason, detail string,
 		return 0, "", s.lost
 	case torn == nil:
 		return replaydv1.EndReason_END_REASON_FINISHED, "", nil
-	case s.Strict:
+	}
+	if left, ok := errors.AsType[*LeftError](s.lost); ok {
+		torn = fmt.Errorf("%w; %w", torn, left)
+	}
+	if s.Strict {
 		return 0, "", torn
 	}
 	return replaydv1.EndReason_END_REASON_TRUNCATED, torn.Error(), nil

@@ -30,3 +30,23 @@ func TestPrevious(t *testing.T) {
 		t.Error("the name is documented")
 	}
 }
+
+// TestOver: why nothing more is written stands beside a file, and in a directory.
+func TestOver(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"d/a.dem": demo, "d/.a.dem.over": "gone\n", "d/b.dem": demo, "d/.over": "never begun\n", ".over": "of all",
+		"d/long.dem": demo, "d/.long.dem.over": strings.Repeat("x", 257),
+	})
+	c := open(t, map[string]string{"r": dir})
+	for name, want := range map[string]string{"r/d/a.dem": "gone", "r/d/b.dem": "", "r/d/long.dem": "", "r/d": "", "r": "", "r/../r/d/a.dem": ""} {
+		if got := c.Over(t.Context(), name); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for name, want := range map[string]string{"r/d": "never begun", "r": "of all", "r/d/a.dem": "", "r/none": "", "s": ""} {
+		if got := c.OverIn(t.Context(), name); got != want {
+			t.Errorf("in %s: %q", name, got)
+		}
+	}
+}
