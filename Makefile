@@ -19,10 +19,11 @@ BENCH     ?= .
 
 # Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
 # the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
-# less with it, or are skipped. So ALONE and, of the three layers, the packages with such tests are tested without it.
+# less with it, or are skipped. So ALONE and, of the three layers, the files with such tests (LONG) are tested without it.
 ALONE   := /(bench|clients/(go/dem|same)|cmd/(internal/terminal|replayd)|decoders|docs|examples|internal/(frozen|natsconn|nearest)|packaging|proto|replay|service/(describe|streamtest)|testdata|tools)(/|$$)
 SHARING := -run 'Shared|Sample|Golden|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
-LONG     = $(patsubst %/,./%,$(sort $(dir $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short' --include='*_test.go' replay service fleet))))
+LONG     = $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short|\brecordings.t\b' --include='*_test.go' replay service fleet)
+in_long  = -run "^($$(grep -ohP '^func \KTest\w+' $(LONG) | paste -sd '|'))\$$" $(patsubst %/,./%,$(sort $(dir $(LONG))))
 
 # Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests
 # wait.
@@ -81,7 +82,8 @@ test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) build -o .cache/testreport ./tools/testreport
 	packages=$$($(GO) list $(FIRST) ./...); failed=0; { \
-		$(GO) test $(TESTS) $(LONG) $$(grep -E '$(ALONE)' <<<"$$packages") || failed=1; \
+		$(GO) test $(TESTS) $(in_long) || failed=1; \
+		$(GO) test $(TESTS) $$(grep -E '$(ALONE)' <<<"$$packages") || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $(SHARING) || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
 		for module in $(MODULES); do $(GO) test -C "$$module" $(TESTS) ./... || failed=1; done; \

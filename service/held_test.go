@@ -31,6 +31,7 @@ func holding(t *testing.T, sent string) io.Reader {
 // TestHeldRequests: a call whose request does not arrive is refused at once without a token, by every method and protocol. With a
 // token its memory is counted, and it ends at a deadline.
 func TestHeldRequests(t *testing.T) {
+	t.Parallel()
 	control := admission.New(admission.Limits{})
 	d := startPlain(t, t.TempDir(), func(c *service.Config) { c.UploadTimeout, c.Admission = 300*time.Millisecond, control })
 	g := startGuarded(t, t.TempDir(), t.TempDir(), "good\n")

@@ -167,6 +167,7 @@ func TestLateFirstBytes(t *testing.T) {
 
 // TestCompressedNeighbours follows a server whose older games are compressed meanwhile.
 func TestCompressedNeighbours(t *testing.T) {
+	t.Parallel()
 	paths, replays := chainOf(t)
 	data := [][]byte{read(t, paths[0]), read(t, paths[1]), read(t, paths[2])}
 	t.Run("newest", func(t *testing.T) {
@@ -203,6 +204,7 @@ func TestCompressedNeighbours(t *testing.T) {
 // TestFollowCompressed compresses a game in the middle of which a client was cut off, and starts the daemon anew. Whatever the client
 // follows by, it gets the rest, and what its server wrote next.
 func TestFollowCompressed(t *testing.T) {
+	t.Parallel()
 	paths, replays := chainOf(t)
 	first, second := read(t, paths[0]), read(t, paths[1])
 	for _, test := range []struct {

@@ -390,6 +390,7 @@ func TestSubscribeSilent(t *testing.T) {
 
 // TestSubscribeFull: when more games without an end are open than a token has room for, the call fails, and says what helps: a name.
 func TestSubscribeFull(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for number := range 250 {
 		silentGame(t, dir, number+1)

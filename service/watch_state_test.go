@@ -255,6 +255,7 @@ func (w *scoreboard) until(what string, is func(*replaydv1.WatchedReplay) bool) 
 
 // TestWatchStateLife: what happens to a game besides its ticks is told: its name, silence, its end, and its successor.
 func TestWatchStateLife(t *testing.T) {
+	t.Parallel()
 	dir, at := t.TempDir(), time.Now()
 	d := start(t, dir)
 	w := scoreboardOf(timeout(t), t, d, &replaydv1.WatchStateRequest{ResolvePlayers: true})
@@ -297,7 +298,7 @@ func TestWatchStateLife(t *testing.T) {
 
 	// A game that has nearly been silent for ten minutes, and goes on afterwards. One that was silent for longer is not watched before.
 	quiet := gameOf{number: 3, server: "b", killed: true, start: at}.data(t)
-	for path, since := range map[string]time.Duration{"3.teehistorian": -5 * time.Second, "4.teehistorian": time.Second} {
+	for path, since := range map[string]time.Duration{"3.teehistorian": -20 * time.Second, "4.teehistorian": time.Second} {
 		write(t, filepath.Join(d.dir, "new"), quiet[:len(quiet)/2])
 		if path[0] == '4' {
 			write(t, filepath.Join(d.dir, "new"), gameOf{number: 4, server: "c", killed: true, start: at}.data(t))

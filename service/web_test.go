@@ -208,8 +208,9 @@ func TestWebUpload(t *testing.T) {
 		doors[name] = func(ctx context.Context) uploading { return connected{client.CallBidiStream(ctx)} }
 	}
 	replay := read(t, find(t, samples("teehistorian", "finished"), ".teehistorian")[0])
-	long := func(ticks int) []byte { // the replay, and then so many ticks in which nothing happens
-		return append(append(replay[:len(replay)-1:len(replay)-1], bytes.Repeat([]byte{0x41, 0}, ticks)...), 0x40)
+	message := append([]byte{0x46, 0, 0x94, 0x14}, make([]byte, 1300)...)
+	long := func(size int) []byte { // the replay, and then large messages of a player, which take little time to decode
+		return append(append(replay[:len(replay)-1:len(replay)-1], bytes.Repeat(message, size/len(message))...), 0x40)
 	}
 	for _, test := range []struct {
 		name  string
@@ -218,9 +219,9 @@ func TestWebUpload(t *testing.T) {
 		long  bool
 	}{
 		{name: "a replay", data: replay, piece: 1000},
-		{name: "2 MiB", data: long(2 << 19), piece: 64 << 10},
-		{name: "5 MiB", data: long(5 << 19), piece: 64 << 10, long: true},
-		{name: "a message that is too long", data: long(3 << 19), piece: 2 << 20, long: true},
+		{name: "2 MiB", data: long(2 << 20), piece: 64 << 10},
+		{name: "5 MiB", data: long(5 << 20), piece: 64 << 10, long: true},
+		{name: "a message that is too long", data: long(3 << 20), piece: 2 << 20, long: true},
 	} {
 		for door, open := range doors {
 			t.Run(test.name+" by "+door, func(t *testing.T) {
