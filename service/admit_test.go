@@ -25,7 +25,6 @@ import (
 // TestStalledUpload: an upload that stops sending, at its beginning or in the middle, ends and gives back its resources. An
 // upload that sends empty messages to keep alive does not end.
 func TestStalledUpload(t *testing.T) {
-	t.Parallel()
 	control := admission.New(admission.Limits{})
 	d := start(t, t.TempDir(), func(c *service.Config) { c.UploadTimeout, c.Admission = 300*time.Millisecond, control })
 	// A live upload gets more time than a loaded machine needs between two messages.

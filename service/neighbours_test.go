@@ -171,6 +171,7 @@ func TestCompressedNeighbours(t *testing.T) {
 	paths, replays := chainOf(t)
 	data := [][]byte{read(t, paths[0]), read(t, paths[1]), read(t, paths[2])}
 	t.Run("newest", func(t *testing.T) {
+		t.Parallel()
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "live.teehistorian"), data[1])
 		age(t, filepath.Join(dir, "live.teehistorian"), 10*time.Second)
@@ -183,6 +184,7 @@ func TestCompressedNeighbours(t *testing.T) {
 		"beside a copy": {"b.teehistorian": data[1], "aa.teehistorian.gz": zipped(t, data[1])},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "a.teehistorian"), data[0])
 			for file, contents := range files {
@@ -220,6 +222,7 @@ func TestFollowCompressed(t *testing.T) {
 		{"by the directory", "", true, replaydv1.Encoding_ENCODING_ROWS},
 	} {
 		t.Run(test.what, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "a.teehistorian"), first[:len(first)/2])
 			d := start(t, dir)

@@ -17,7 +17,6 @@ import (
 // TestStalledByEveryWay: the stream of a client that stops reading gives back its place and its memory, by each web protocol
 // and both versions of HTTP. The connection still serves its other calls.
 func TestStalledByEveryWay(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir+"/long.teehistorian", longRecording(t, finishedSample, 3<<20))
 	control := admission.New(admission.Limits{})

@@ -149,16 +149,6 @@ func (m *Match) Run(ctx context.Context) error {
 	}
 }
 
-// leave tells readers of the file, and those who wait for one, why nothing more is written.
-func (r *run) leave(ctx context.Context, why error) {
-	if errors.Is(why, errAddress) { // whose resolver said so
-		why = fmt.Errorf("the broadcast cannot be followed: %w", errAddress)
-	}
-	if err := r.dir.leave(r.state.File, why.Error()); err != nil {
-		r.Log.WarnContext(ctx, "readers of a broadcast are not told that nothing more is written", "file", r.name(), "error", err)
-	}
-}
-
 // Follow is Run. It logs how it ends.
 func (m *Match) Follow(ctx context.Context) {
 	switch err := m.Run(ctx); {
@@ -195,6 +185,16 @@ func (r *run) rest(ctx context.Context) error {
 		return nil
 	}
 	return sleep(ctx, pause(r.barren-maxBarren, time.Second))
+}
+
+// leave tells readers of the file, and those who wait for one, why nothing more is written.
+func (r *run) leave(ctx context.Context, why error) {
+	if errors.Is(why, errAddress) { // whose resolver said so
+		why = fmt.Errorf("the broadcast cannot be followed: %w", errAddress)
+	}
+	if err := r.dir.leave(r.state.File, why.Error()); err != nil {
+		r.Log.WarnContext(ctx, "readers of a broadcast are not told that nothing more is written", "file", r.name(), "error", err)
+	}
 }
 
 // name returns the path of the file.
