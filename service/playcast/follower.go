@@ -137,9 +137,11 @@ func (f *Follower) Follow(address string) (name string, err error) {
 func (f *Follower) run(u *url.URL, at string, d dir) {
 	m := f.o.Like
 	m.Dir, m.URL = d.path, u
-	m.Follow(f.ctx)
-	s, ok := d.read()
-	refused := ok && s.File == "" && f.ctx.Err() == nil // before it began
+	refused := m.Follow(f.ctx)
+	if refused {
+		s, ok := d.read()
+		refused = ok && s.File == "" // before it began
+	}
 	if refused {
 		_ = sleep(f.ctx, linger)
 	}

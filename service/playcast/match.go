@@ -149,14 +149,17 @@ func (m *Match) Run(ctx context.Context) error {
 	}
 }
 
-// Follow is Run. It logs how it ends.
-func (m *Match) Follow(ctx context.Context) {
-	switch err := m.Run(ctx); {
+// Follow is Run. It logs how it ends, and reports whether the broadcast cannot be followed.
+func (m *Match) Follow(ctx context.Context) (refused bool) {
+	err := m.Run(ctx)
+	switch {
 	case err == nil:
 		m.Log.InfoContext(ctx, "a broadcast is over", "dir", m.Dir)
-	case ctx.Err() == nil:
+	case !errors.Is(err, context.Canceled):
 		m.Log.ErrorContext(ctx, "a broadcast cannot be followed", "dir", m.Dir, "error", err)
+		return true
 	}
+	return false
 }
 
 // run is a Match that runs.
