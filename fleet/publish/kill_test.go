@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -158,6 +159,7 @@ func TestCutAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(through.Close) // closed below; else what cuts it would wait for it
 		forgetful(t, conn)
 		if err := opened(t, c, through, o).Replay(within(t), req.GetReplay()); err != nil {
 			t.Fatal(what, err)
@@ -205,17 +207,26 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// noStore is the code of NATS for a stream whose directory cannot be made, as while it is still removed.
+const noStore = 10049
+
 // forgetful makes the stream, with the shortest memory for ids that NATS permits.
 func forgetful(t *testing.T, conn *nats.Conn) {
 	t.Helper()
 	js, err := jetstream.New(conn)
-	if err == nil {
-		_, err = js.CreateStream(within(t), jetstream.StreamConfig{
-			Name: publish.DefaultStream, Subjects: []string{publish.DefaultSubject + ".>"}, Duplicates: 100 * time.Millisecond,
-		})
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	for ctx := within(t); ; time.Sleep(time.Millisecond) {
+		_, err := js.CreateStream(ctx, jetstream.StreamConfig{
+			Name: publish.DefaultStream, Subjects: []string{publish.DefaultSubject + ".>"}, Duplicates: 100 * time.Millisecond,
+		})
+		if err == nil {
+			return
+		}
+		if refused, ok := errors.AsType[*jetstream.APIError](err); !ok || refused.ErrorCode != noStore || ctx.Err() != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
