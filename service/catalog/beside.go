@@ -38,6 +38,16 @@ func (c *Catalog) OverIn(ctx context.Context, directory string) string {
 	return c.beside(ctx, directory, func(dir, file string) string { return path.Join(dir, file, OverName("")) })
 }
 
+// Sentence returns a text as Over and OverIn can return it: what is longer is cut.
+func Sentence(text string) string {
+	const mark = "…"
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if most := maxBeside - len("\n"); len(text) > most {
+		text = strings.ToValidUTF8(text[:most-len(mark)], "") + mark
+	}
+	return text
+}
+
 // beside returns the line in the file that belongs to a file or a directory.
 func (c *Catalog) beside(ctx context.Context, name string, of func(dir, file string) string) string {
 	p, err := c.place(name)

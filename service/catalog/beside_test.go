@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/replayd/replayd/service/catalog"
 )
@@ -47,6 +48,19 @@ func TestOver(t *testing.T) {
 	for name, want := range map[string]string{"r/d": "never begun", "r": "of all", "r/d/a.dem": "", "r/none": "", "s": ""} {
 		if got := c.OverIn(t.Context(), name); got != want {
 			t.Errorf("in %s: %q", name, got)
+		}
+	}
+}
+
+// TestSentence: whatever the text, what is written of it is read again.
+func TestSentence(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, map[string]string{"r": dir})
+	for _, text := range []string{"short", strings.Repeat("x", 255), strings.Repeat("x", 256), strings.Repeat("é", 1000), "a\xffb"} {
+		write(t, dir, map[string]string{"a.dem": demo, catalog.OverName("a.dem"): catalog.Sentence(text) + "\n"})
+		got := c.Over(t.Context(), "r/a.dem")
+		if got != catalog.Sentence(text) || got == "" || len(text) < 256 && utf8.ValidString(text) && got != text {
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

@@ -144,24 +144,32 @@ func (d *dir) free(now time.Time, last string) (label, name string, err error) {
 	}
 }
 
-// precede notes beside a file that is about to begin which one came before it, if any did.
-func (d *dir) precede(s *state) error {
-	path := filepath.Join(d.path, catalog.PreviousName(s.File))
-	if s.Previous == "" {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // of a file that had the name before
-			return err
-		}
-		return nil
+// note writes a line into a file beside others, or removes the file where there is nothing to say.
+func (d *dir) note(name, line string) error {
+	path := filepath.Join(d.path, name)
+	if line != "" {
+		return os.WriteFile(path, []byte(line+"\n"), 0o644) //nolint:gosec // as a match's file
 	}
-	return os.WriteFile(path, []byte(s.Previous+"\n"), 0o644) //nolint:gosec // as the file itself
-}
-
-// leave notes why nothing more is written to a file; and, where there is none, why there is none.
-func (d *dir) leave(file, why string) error {
-	if err := os.WriteFile(filepath.Join(d.path, catalog.OverName(file)), []byte(why+"\n"), 0o644); err != nil || file == "" { //nolint:gosec // as the file itself
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return touch(filepath.Join(d.path, file))
+	return nil
+}
+
+// precede notes beside a file that is about to begin which one came before it, if any did.
+func (d *dir) precede(s *state) error { return d.note(catalog.PreviousName(s.File), s.Previous) }
+
+// leave notes why nothing more is written to a file; and, where there is none, why there is none. It returns errGone if nobody can read
+// that any more.
+func (d *dir) leave(file, why string) error {
+	err := d.note(catalog.OverName(file), catalog.Sentence(why))
+	if err == nil && file != "" {
+		err = touch(filepath.Join(d.path, file))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return errGone
+	}
+	return err
 }
 
 // touch writes the byte with which a demo begins, so that those who watch the file look at it, and at what stands beside it.
@@ -180,12 +188,7 @@ func touch(path string) error {
 }
 
 // rejoin removes what leave has noted.
-func (d *dir) rejoin(file string) error {
-	if err := os.Remove(filepath.Join(d.path, catalog.OverName(file))); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func (d *dir) rejoin(file string) error { return d.note(catalog.OverName(file), "") }
 
 // errGone means that the file that is written has gone: what follows belongs to the next one.
 var errGone = errors.New("somebody has removed the file")

@@ -141,10 +141,14 @@ func (m *Match) Run(ctx context.Context) error {
 				return err
 			}
 		default:
-			if ctx.Err() == nil {
-				r.leave(ctx, fmt.Errorf("the broadcast cannot be followed: %w", err))
+			if ctx.Err() != nil {
+				return err
 			}
-			return err
+			why := err
+			if errors.Is(err, errAddress) { // whose resolver said so
+				why = errAddress
+			}
+			return cmp.Or(r.leave(ctx, fmt.Errorf("the broadcast cannot be followed: %w", why)), err)
 		}
 	}
 }
@@ -191,13 +195,12 @@ func (r *run) rest(ctx context.Context) error {
 }
 
 // leave tells readers of the file, and those who wait for one, why nothing more is written.
-func (r *run) leave(ctx context.Context, why error) {
-	if errors.Is(why, errAddress) { // whose resolver said so
-		why = fmt.Errorf("the broadcast cannot be followed: %w", errAddress)
+func (r *run) leave(ctx context.Context, why error) error {
+	err := r.retry(ctx, "telling why it ends", func() error { return r.dir.leave(r.state.File, why.Error()) })
+	if errors.Is(err, errGone) {
+		return nil
 	}
-	if err := r.dir.leave(r.state.File, why.Error()); err != nil {
-		r.Log.WarnContext(ctx, "readers of a broadcast are not told that nothing more is written", "file", r.name(), "error", err)
-	}
+	return err
 }
 
 // name returns the path of the file.
@@ -235,7 +238,9 @@ func (r *run) record(ctx context.Context) error {
 		s, err := r.next(ctx)
 		if errors.Is(err, errSilent) {
 			r.Log.WarnContext(ctx, "a broadcast is over without an end", "file", r.name(), "why", err)
-			r.leave(ctx, err)
+			if err := r.leave(ctx, err); err != nil {
+				return err
+			}
 			break
 		}
 		if err == nil {

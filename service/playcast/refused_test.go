@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
@@ -58,6 +59,50 @@ func TestRefusedLater(t *testing.T) {
 	}
 	if got := overOf(t, dir, labels); got != "" {
 		t.Errorf("readers of a match with an end are told %q", got)
+	}
+}
+
+// TestRefusedUntold: what cannot be noted at first, and what a relay says at length, is told, too.
+func TestRefusedUntold(t *testing.T) {
+	r, dir := playcasttest.New(t, 20), t.TempDir()
+	blocked := make(chan string, 1)
+	r.Fault = func(w http.ResponseWriter, request *http.Request, _ []byte) bool {
+		if r.Newest < playcasttest.First+9 {
+			return false
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "*.dem"))
+		if err != nil || len(names) != 1 {
+			t.Error(names, err)
+			return false
+		}
+		path := filepath.Join(dir, catalog.OverName(filepath.Base(names[0])))
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Error(err)
+		}
+		blocked <- path
+		http.Redirect(w, request, "http://"+strings.Repeat("a", 1000)+".example/", http.StatusFound)
+		return true
+	}
+	m := matchOf(t, r, dir)
+	m.Log = slog.New(notify{slog.DiscardHandler, func(level slog.Level, _ string) {
+		if level == slog.LevelError { // it waits
+			if err := os.Remove(<-blocked); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err := m.Run(t.Context()); err == nil {
+		t.Error("it goes on")
+	}
+	_, labels := files(t, dir)
+	if got := overOf(t, dir, labels); !strings.Contains(got, "redirect") || len(got) > 256 {
+		t.Errorf("readers are told %q", got)
+	}
+	names, _ := filepath.Glob(filepath.Join(dir, "*.dem"))
+	file, err := os.Stat(names[0])
+	note, unread := os.Stat(filepath.Join(dir, catalog.OverName(filepath.Base(names[0]))))
+	if err := errors.Join(err, unread); err != nil || file.ModTime().Before(note.ModTime()) {
+		t.Errorf("who watches the file alone does not look at what stands beside it: %v", err)
 	}
 }
 
