@@ -50,9 +50,9 @@ func newArchive(t *testing.T, servers, over int) *archive {
 	}
 	whole := a.whole(game(0, 99_000_000))
 	part := whole[:len(whole)-1] // without its end
-	sum := func(events [][3]string) (s seen) {
+	sum := func(events []placed) (s seen) {
 		for _, e := range events {
-			s.add(e[0], e[1], e[2])
+			s.add(e)
 		}
 		s.ended = true
 		return s
@@ -94,8 +94,8 @@ func newArchive(t *testing.T, servers, over int) *archive {
 	return a
 }
 
-// whole returns the offset, the index and the kind of the events of a game, as replayd prints them.
-func (a *archive) whole(data []byte) (events [][3]string) {
+// whole returns the events of a game, as replayd prints them.
+func (a *archive) whole(data []byte) (events []placed) {
 	path := filepath.Join(a.TempDir(), "game.teehistorian")
 	a.write(path, data)
 	out, err := commandtest.Self(a.T, "replayd", "cat", "--kind", strings.Join(scaleKinds, ","), path).Output()
@@ -103,17 +103,13 @@ func (a *archive) whole(data []byte) (events [][3]string) {
 		a.Fatal(err)
 	}
 	for line := range bytes.Lines(out) {
-		var e struct {
-			Offset string `json:"offset"`
-			Index  string `json:"index"`
-			Kind   string `json:"kind"`
-		}
+		var e placed
 		if err := json.Unmarshal(line, &e); err != nil {
 			a.Fatal(err)
 		}
-		events = append(events, [3]string{e.Offset, e.Index, e.Kind})
+		events = append(events, e)
 	}
-	if len(events) < 5 || events[len(events)-1][2] != "finish" {
+	if len(events) < 5 || events[len(events)-1].Kind != "finish" {
 		a.Fatalf("the events are %v", events)
 	}
 	return events

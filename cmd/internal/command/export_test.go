@@ -15,12 +15,19 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
+// pythonWith returns the Python of `make generate`, if it has some modules.
+func pythonWith(t *testing.T, modules string) (python string, ok bool) {
+	t.Helper()
+	python = filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
+	return python, exec.CommandContext(t.Context(), python, "-c", "import "+modules).Run() == nil
+}
+
 // TestExportedTables exports every sample, and with TABLES=DIR every replay below a directory, and compares all values that pyarrow,
 // DuckDB and polars read with those that replayd cat prints. It needs these in the Python of `make generate`. With TABLES_DONE=FILE it
 // continues where a run with this file ended.
 func TestExportedTables(t *testing.T) {
-	python := filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
-	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow, numpy").Run(); err != nil {
+	python, ok := pythonWith(t, "duckdb, polars, pyarrow, numpy")
+	if !ok {
 		t.Skip("no Python with duckdb, polars and pyarrow")
 	}
 	replayd := build(t)
@@ -50,8 +57,8 @@ func TestExportedTables(t *testing.T) {
 
 // TestFlightClients reads flights by pyarrow's client, and hands them to DuckDB and polars.
 func TestFlightClients(t *testing.T) {
-	python := filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
-	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb, polars, pyarrow.flight").Run(); err != nil {
+	python, ok := pythonWith(t, "duckdb, polars, pyarrow.flight")
+	if !ok {
 		t.Skip("no Python with duckdb, polars and pyarrow")
 	}
 	addr := commandtest.FreeAddr(t)
@@ -72,8 +79,8 @@ func TestFlightClients(t *testing.T) {
 
 // TestManyReplays exports 12 distinct replays, or as many as MANY says, and asks DuckDB about all of them, as docs/cookbook.md does.
 func TestManyReplays(t *testing.T) {
-	python := filepath.Join("..", "..", "..", ".cache", "python", "bin", "python")
-	if err := exec.CommandContext(t.Context(), python, "-c", "import duckdb").Run(); err != nil {
+	python, ok := pythonWith(t, "duckdb")
+	if !ok {
 		t.Skip("no Python with duckdb")
 	}
 	number := cmp.Or(os.Getenv("MANY"), "12")

@@ -54,9 +54,16 @@ type seen struct {
 
 var sums = maphash.MakeSeed()
 
-func (s *seen) add(offset, index, kind string) {
+// placed is an event as JSON has it: its place and its kind.
+type placed struct {
+	Offset string `json:"offset"`
+	Index  string `json:"index"`
+	Kind   string `json:"kind"`
+}
+
+func (s *seen) add(e placed) {
 	s.events++
-	s.sum = maphash.String(sums, fmt.Sprint(s.sum, offset, index, kind))
+	s.sum = maphash.String(sums, fmt.Sprint(s.sum, e.Offset, e.Index, e.Kind))
 }
 
 // subscriberOf is a client of a named subscription that stores what it has received together with the token.
@@ -115,8 +122,9 @@ func (s *subscriberOf) of(identity string) seen {
 	return s.replays[identity]
 }
 
-// TestSubscribed: clients by three doors and of three languages, which store at any time and die, get each event of each replay once: of games that are played, and
-// of replays that are over, while these are renamed, compressed, deleted and succeeded, and the daemon is killed. Broken files hold up none.
+// TestSubscribed: clients by three doors and of three languages, which store at any time and die, get each event of each replay once: of
+// games that are played, and of replays that are over, while these are renamed, compressed, deleted and succeeded, and the daemon is
+// killed. Broken files hold up none.
 func TestSubscribed(t *testing.T) {
 	servers, over, kills := scale(t)
 	a := newArchive(t, servers, over)
@@ -226,7 +234,7 @@ func (s *subscriberOf) rpc(ctx context.Context, daemon *client.Client) error {
 				if err != nil {
 					return err
 				}
-				s.change(r.Replay.GetIdentity(), func(one *seen) { one.add(fmt.Sprint(e.Offset), fmt.Sprint(e.Index), e.Kind) })
+				s.change(r.Replay.GetIdentity(), func(one *seen) { one.add(placed{fmt.Sprint(e.Offset), fmt.Sprint(e.Index), e.Kind}) })
 			}
 		}
 		if r.Message.GetEnd() != nil {
@@ -276,17 +284,12 @@ func (s *subscriberOf) http(ctx context.Context, web string, sse bool) error {
 		if !strings.HasPrefix(text, "{") {
 			continue
 		}
-		type event struct {
-			Offset string `json:"offset"`
-			Index  string `json:"index"`
-			Kind   string `json:"kind"`
-		}
 		var line struct {
-			event
+			placed
 
 			Cursor string           `json:"cursor"`
 			Replay string           `json:"replay"`
-			Events []event          `json:"events"`
+			Events []placed         `json:"events"`
 			End    *json.RawMessage `json:"end"`
 			Error  *json.RawMessage `json:"error"`
 			Start  *struct {
@@ -311,10 +314,10 @@ func (s *subscriberOf) http(ctx context.Context, web string, sse bool) error {
 			names[line.Replay] = line.Start.Replay.Identity
 		}
 		if line.Kind != "" {
-			line.Events = append(line.Events, line.event)
+			line.Events = append(line.Events, line.placed)
 		}
 		for _, e := range line.Events {
-			s.change(names[line.Replay], func(one *seen) { one.add(e.Offset, e.Index, e.Kind) })
+			s.change(names[line.Replay], func(one *seen) { one.add(e) })
 		}
 		if line.End != nil {
 			s.change(names[line.Replay], func(one *seen) { one.ended = true })
@@ -341,8 +344,7 @@ func clientPrograms(t *testing.T) map[string][]string {
 	t.Helper()
 	programs := map[string][]string{}
 	root := filepath.Join("..", "..", "..")
-	python := filepath.Join(root, ".cache", "python", "bin", "python")
-	if exec.CommandContext(t.Context(), python, "-c", "import grpc, google.protobuf").Run() == nil {
+	if python, ok := pythonWith(t, "grpc, google.protobuf"); ok {
 		t.Setenv("PYTHONPATH", filepath.Join(root, "clients", "python", "src"))
 		programs["python"] = []string{python, filepath.Join("testdata", "subscribe.py")}
 	}
@@ -373,21 +375,17 @@ func (s *subscriberOf) program(ctx context.Context, addr string, program []strin
 	in := bufio.NewScanner(out)
 	for in.Buffer(nil, 4<<20); in.Scan(); {
 		var line struct {
-			Identity string `json:"identity"`
-			Events   []struct {
-				Offset string `json:"offset"`
-				Index  string `json:"index"`
-				Kind   string `json:"kind"`
-			} `json:"events"`
-			End    bool   `json:"end"`
-			Failed string `json:"failed"`
-			Token  []byte `json:"token"`
+			Identity string   `json:"identity"`
+			Events   []placed `json:"events"`
+			End      bool     `json:"end"`
+			Failed   string   `json:"failed"`
+			Token    []byte   `json:"token"`
 		}
 		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
 			return err
 		}
 		for _, e := range line.Events {
-			s.change(line.Identity, func(one *seen) { one.add(e.Offset, e.Index, e.Kind) })
+			s.change(line.Identity, func(one *seen) { one.add(e) })
 		}
 		if line.End {
 			s.change(line.Identity, func(one *seen) { one.ended = true })
