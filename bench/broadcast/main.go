@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"flag"
@@ -22,13 +23,17 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-const every = 3 * time.Second
+const (
+	every    = 3 * time.Second
+	starting = 3 // fragments in which a replay and its followers begin
+)
 
 // recording is a recorded broadcast.
 type recording struct {
@@ -86,6 +91,7 @@ func main() {
 	matches := flag.Int("matches", 1, "number of matches")
 	followers := flag.Int("followers", 1, "number of followers; they share the matches")
 	pull := flag.Bool("pull", false, "the daemon asks a relay, in place of being it")
+	hostile := flag.Int("hostile", 0, "number of relays besides, that send without an end, a byte at a time, nothing, or another match each time")
 	kinds := flag.String("kinds", "", "kinds of events, with commas between; empty is all")
 	flag.Parse()
 	r := read(*from)
@@ -121,6 +127,12 @@ func main() {
 		check(os.WriteFile(path, []byte(servers.String()), 0o600))
 		args = append(args, "--broadcast-listen", push, "--broadcast-servers", path, "--broadcast-into", "live/pushed")
 	}
+	for i := range *hostile {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		check(err)
+		go func() { _ = http.Serve(l, enemy(i)) }() //nolint:gosec // a bench
+		args = append(args, "--broadcast", fmt.Sprintf("live/enemy%d=http://%s/", i, l.Addr()))
+	}
 	daemon := exec.Command(program, args...)
 	daemon.Stderr = os.Stderr
 	check(daemon.Start())
@@ -135,7 +147,9 @@ func main() {
 	time.Sleep(2 * time.Second)
 	pid := daemon.Process.Pid
 	used, busy, begin := cpu(pid), busyCPUs(), time.Now()
+	var running float64
 	var playing sync.WaitGroup
+	playing.Go(func() { running = whileAllRun(pid, r) })
 	for i, m := range all {
 		playing.Go(func() {
 			time.Sleep(every * time.Duration(i) / time.Duration(*matches)) // servers are not in step
@@ -151,8 +165,16 @@ func main() {
 	late.mu.Lock()
 	defer late.mu.Unlock()
 	fmt.Printf("pull %v, %d matches, %d followers, %d fragments measured: first event p50 %.1f p99 %.1f ms, last event p50 %.1f p99 %.1f ms; "+
-		"daemon %.2f of a core, peak %d MiB; all processors %.2f\n", *pull, *matches, *followers, len(late.last),
-		ms(late.first, 0.5), ms(late.first, 0.99), ms(late.last, 0.5), ms(late.last, 0.99), core, memory>>20, machine)
+		"daemon %.2f of a core while all run, %.2f with their starts, peak %d MiB; all processors %.2f\n", *pull, *matches, *followers, len(late.last),
+		ms(late.first, 0.5), ms(late.first, 0.99), ms(late.last, 0.5), ms(late.last, 0.99), running, core, memory>>20, machine)
+}
+
+// whileAllRun returns which share of a core a process uses while every match is past the fragments in which it begins, and none has ended.
+func whileAllRun(pid int, r recording) float64 {
+	time.Sleep(every * (starting + 1)) // the last match begins almost a fragment behind the first
+	used, begin := cpu(pid), time.Now()
+	time.Sleep(every * time.Duration(len(r.deltas)-starting-1)) // the first match has sent its last fragment
+	return (cpu(pid) - used).Seconds() / time.Since(begin).Seconds()
 }
 
 // play plays a match at its speed.
@@ -230,13 +252,48 @@ func relayOf(r recording, all []*match) http.HandlerFunc {
 	}
 }
 
+// enemy is a relay that means no good: of five kinds in turn.
+func enemy(i int) http.HandlerFunc {
+	var syncs atomic.Int64
+	return func(w http.ResponseWriter, request *http.Request) {
+		write := func(b []byte, pause time.Duration) {
+			for request.Context().Err() == nil {
+				_, _ = w.Write(b)
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(pause)
+			}
+		}
+		if strings.HasSuffix(request.URL.Path, "/sync") {
+			fmt.Fprintf(w, `{"tick":1,"rtdelay":1,"rcvage":1,"fragment":1,"signup_fragment":%d,"tps":64,"keyframe_interval":3,"protocol":5}`, syncs.Add(1))
+			return
+		}
+		switch i % 5 {
+		case 0:
+			write(make([]byte, 1<<16), 0)
+		case 1: // a gigabyte of zeros takes a megabyte
+			w.Header().Set("Content-Encoding", "gzip")
+			var bomb bytes.Buffer
+			z := gzip.NewWriter(&bomb)
+			_, _ = z.Write(make([]byte, 64<<20))
+			_ = z.Flush()
+			write(bomb.Bytes(), 0)
+		case 2:
+			write([]byte{0}, time.Second)
+		case 3:
+			<-request.Context().Done()
+		default:
+			http.NotFound(w, request)
+		}
+	}
+}
+
 // spread has delays.
 type spread struct {
 	mu          sync.Mutex
 	first, last []time.Duration
 }
 
-// follow notes when the first and the last event of each fragment arrive, but of the first three, in which the replay and its followers begin.
+// follow notes when the first and the last event of each fragment arrive, but of those in which the replay and its followers begin.
 func follow(ctx context.Context, addr string, m *match, r recording, pull bool, kinds string, late *spread) {
 	c, err := client.Dial(addr)
 	check(err)
@@ -269,7 +326,7 @@ func follow(ctx context.Context, addr string, m *match, r recording, pull bool, 
 	defer m.mu.Unlock()
 	late.mu.Lock()
 	defer late.mu.Unlock()
-	for i := 3; i < len(m.ready); i++ {
+	for i := starting; i < len(m.ready); i++ {
 		if !last[i].IsZero() {
 			late.first, late.last = append(late.first, first[i].Sub(m.ready[i])), append(late.last, last[i].Sub(m.ready[i]))
 		}

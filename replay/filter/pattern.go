@@ -43,6 +43,13 @@ func (p *patterns) match(name string) bool {
 // Glob reports whether name matches the pattern, in which * stands for any number of characters and ? for one. All other
 // characters stand for themselves; upper and lower case differ.
 func Glob(pattern, name string) bool {
+	for end := len(pattern) - 1; end >= 0 && pattern[end] != '*'; end-- { // behind the last star, most names differ in a character
+		last := len(name) - 1
+		if last < 0 || pattern[end] != '?' && pattern[end] != name[last] {
+			return false
+		}
+		pattern, name = pattern[:end], name[:last]
+	}
 	star, mark := -1, 0
 	p, n := 0, 0
 	for n < len(name) {

@@ -139,8 +139,8 @@ func TestSuccessors(t *testing.T) {
 	}
 }
 
-// TestTold: a stream that follows a broadcast ends with what its relay has refused, whether or not it had begun, by its own decoder and by
-// one that followers share.
+// TestTold: a stream that follows a broadcast ends with what its relay has refused, whether or not it had begun, by its own decoder, by
+// one that followers share, and among many replays.
 func TestTold(t *testing.T) {
 	root := t.TempDir()
 	d := daemontest.New("live", root)
@@ -189,6 +189,20 @@ func TestTold(t *testing.T) {
 	for range followers {
 		<-caught
 	}
+	all, err := replaydv1.NewReplayServiceClient(conn).SubscribeEvents(ctx, &replaydv1.SubscribeEventsRequest{Directory: "live"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := func(is func(*replaydv1.StreamEventsResponse) bool) *replaydv1.StreamEventsResponse {
+		for {
+			if r, err := all.Recv(); err != nil {
+				t.Fatal(err)
+			} else if is(r.GetStreamed()) {
+				return r.GetStreamed()
+			}
+		}
+	}
+	told(func(r *replaydv1.StreamEventsResponse) bool { return r.GetBatch() != nil })
 	close(go_)
 	for range followers {
 		session := <-ended
@@ -196,6 +210,10 @@ func TestTold(t *testing.T) {
 		if session.Err != nil || end.GetReason() != replaydv1.EndReason_END_REASON_TRUNCATED || !strings.Contains(end.GetDetail(), "403 Forbidden") {
 			t.Error(end, session.Err)
 		}
+	}
+	end := told(func(r *replaydv1.StreamEventsResponse) bool { return r.GetEnd() != nil }).GetEnd()
+	if end.GetReason() != replaydv1.EndReason_END_REASON_TRUNCATED || !strings.Contains(end.GetDetail(), "403 Forbidden") {
+		t.Error("a stream of many replays ends with", end)
 	}
 
 	never := playcasttest.New(t, 1)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/dem"
@@ -157,6 +158,12 @@ func serverInfo(demo []byte) (dem.ServerInfo, error) {
 
 // append appends the records of a body in the form of a demo. begun is the length of dst without this body.
 func (d *Demo) append(dst []byte, part Part, records []rec, begun int) ([]byte, error) {
+	room := 0
+	for i := range records {
+		room += len(records[i].contents) + maxHead
+	}
+	dst = slices.Grow(dst, room)
+	var packet []byte
 	for i := 0; i < len(records); i++ {
 		r := &records[i]
 		tick := r.tick
@@ -173,7 +180,8 @@ func (d *Demo) append(dst []byte, part Part, records []rec, begun int) ([]byte, 
 			if part != Start && d.Packets > 0 && tick < d.Last {
 				return dst, fmt.Errorf("%w: %w", ErrBack, decoders.Errorf(decoders.Dem, int64(r.offset), tick, "body of a broadcast", decoders.ErrCorrupt, "behind tick %d", d.Last))
 			}
-			dst = appendRecord(dst, r.command, tick, field(nil, 3, r.contents))
+			packet = field(packet[:0], 3, r.contents)
+			dst = appendRecord(dst, r.command, tick, packet)
 			if part != Start {
 				if d.Packets == 0 {
 					d.First = tick
@@ -219,6 +227,9 @@ func Resume(tail, added []byte) ([]byte, error) {
 	}
 	return added[len(tail):], nil
 }
+
+// maxHead is the most that a record of a demo takes besides what it contains: four numbers of at most 5 bytes, and a field's tag.
+const maxHead = 21
 
 // appendRecord appends a record of a demo.
 func appendRecord(dst []byte, command uint32, tick int32, contents []byte) []byte {

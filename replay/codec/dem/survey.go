@@ -39,7 +39,7 @@ func survey(
 	}
 	if named := playersOf(matchMessage(info)); named != nil {
 		err = note(s, &replaydv1.Replay{Players: named, PlayersTick: &s.LastTick})
-	} else if first.Size > 0 && first.Size >= 2*tried || s.Ended && first.Size > tried {
+	} else if first.Size > 0 && first.Size >= growth*tried || s.Ended && first.Size > tried {
 		tried = first.Size
 		err = surveyPlayers(s, first, pause)
 	}
@@ -56,6 +56,10 @@ func survey(
 // maxBeginning is the largest number of bytes of a demo that are decoded for its players. Entities begin within 4 MiB; the rest is a
 // minute or more of a game.
 const maxBeginning = 16 << 20
+
+// growth is how much larger the beginning of a growing demo has to be before it is decoded once more: all surveys together decode a third
+// more than the last.
+const growth = 4
 
 // beginning returns the beginning of an input as an input of its own, and the whole input.
 func beginning(in source.Input) (first, whole source.Input, err error) {
