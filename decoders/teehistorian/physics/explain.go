@@ -26,9 +26,8 @@ func (w *World) explain() {
 			t.holds = true
 			e.try(func() { t.holds = false })
 		}
-		for exit := 1; exit < len(t.exits) && t.wrong(s) && w.tries > 0; exit++ {
-			t.exit = exit
-			e.try(func() { t.exit = 0 })
+		if len(t.exits) > 1 && t.wrong(s) {
+			e.leave(t, s.place())
 		}
 	}
 	for range 2 { // some are hit twice
@@ -60,6 +59,19 @@ func (e *explanation) try(undo func()) bool {
 	undo()
 	e.w.run()
 	return false
+}
+
+// leave tries by which exit a character left a teleporter: those from which it may have come to a place in a tick.
+func (e *explanation) leave(t *tee, to vec) {
+	exits := t.exits
+	reach := t.core.pos.sub(exits[0]).length()*2 + tileSize*2
+	for exit := 1; exit < len(exits) && t.core.pos != to && e.w.tries > 0; exit++ {
+		if exits[exit].sub(to).length() > reach {
+			continue
+		}
+		t.exit = exit
+		e.try(func() { t.exit = 0 })
+	}
 }
 
 // hit tries whether a character has hit those that are wrong with its hammer.

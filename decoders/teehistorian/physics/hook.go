@@ -19,7 +19,7 @@ func (w *World) hookWay(from, to vec) (hookHit, vec, uint8) {
 		p := from.toward(to, float32(i)/float32(end))
 		x, y := whole(p.x), whole(p.y)
 		place := m.place(x, y)
-		if number := m.hookTele(m.at(p)); number != 0 {
+		if number := m.hookTele(place); number != 0 {
 			return hookTele, p, number
 		}
 		if tile := m.game[place]; tile == tileSolid || tile == tileNoHook {
@@ -111,10 +111,11 @@ func directed(flags uint8, from, to vec) bool {
 	return false
 }
 
-// Flags of tiles: how far they are turned.
+// Flags of tiles: how far they are turned. The last one turns them upside down without turning them.
 const (
 	turns     = 1 | 2 | 8
 	turnRight = 8
 	turnBack  = 1 | 2
 	turnLeft  = 1 | 2 | 8
+	mirrored  = 2
 )

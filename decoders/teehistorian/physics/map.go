@@ -53,9 +53,9 @@ type Map struct {
 	outs          map[out][]vec
 	zones         map[uint8]*tuning
 	spawns        map[vec]bool
-	starts        []vec // the spawns, without those beside them
+	starts        []vec // the spawns, each with those beside it
 	hearts        []vec // what lies about and freezes
-	arms          []lying
+	arms          [LayerFront + 1][]lying
 	teleArms      bool  // has teleporters of what is shot
 	shooters      []vec // what shoots or pulls by itself
 }
@@ -63,6 +63,7 @@ type Map struct {
 // lying is what lies about and gives a weapon, or takes some.
 type lying struct {
 	at    vec
+	place int
 	takes bool
 	what  []weapon
 }
@@ -120,26 +121,22 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 			m.through = true
 		case tileStop, tileStopBoth, tileStopAll:
 			m.stops = true
-			for _, d := range [...]int{-1, 1, -m.width, m.width} {
-				if near := place + d; near >= 0 && near < len(m.odd) {
-					m.odd[near] = true
-				}
-			}
+			m.setBeside(place, tile)
 		}
 	}
 	center := vec{float32(x*tileSize + tileSize/2), float32(y*tileSize + tileSize/2)}
 	switch {
 	case layer <= LayerFront && tile.Index >= tileSpawn && tile.Index <= tileSpawnLast:
-		m.starts = append(m.starts, center)
 		for _, d := range [...]vec{{}, {-tileSize, 0}, {0, -tileSize}, {tileSize, 0}, {0, tileSize}} {
+			m.starts = append(m.starts, center.add(d))
 			m.spawns[center.add(d)] = true
 		}
 	case layer <= LayerFront && tile.Index == tileHeart:
 		m.hearts = append(m.hearts, center)
 	case layer <= LayerFront && lies[tile.Index].what != nil:
 		thing := lies[tile.Index]
-		thing.at = center
-		m.arms = append(m.arms, thing)
+		thing.at, thing.place = center, place
+		m.arms[layer] = append(m.arms[layer], thing)
 	case (layer <= LayerFront || layer == LayerSwitch) && tile.Index > tileArmsLast:
 		m.shooters = append(m.shooters, center)
 	case layer == LayerTele && tile.Index == tileTeleInWeapon:
@@ -147,6 +144,36 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 	case layer == LayerTele && (tile.Index == tileTeleOut || tile.Index == tileTeleCheckOut) && tile.Number > 0:
 		o := out{tile.Index, tile.Number}
 		m.outs[o] = append(m.outs[o], center)
+	}
+}
+
+// lying yields what lies about, in the order in which servers look at it: the last first, and of one place what is in the front layer.
+func (m *Map) lying(yield func(*lying) bool) {
+	game, front := m.arms[LayerGame], m.arms[LayerFront]
+	for g, f := len(game)-1, len(front)-1; g >= 0 || f >= 0; {
+		next := &game
+		i := &g
+		if g < 0 || f >= 0 && front[f].place >= game[g].place {
+			next, i = &front, &f
+		}
+		if !yield(&(*next)[*i]) {
+			return
+		}
+		*i--
+	}
+}
+
+// setBeside marks what a stopper is beside as odd. One of one way counts only for where it keeps from coming in, and not when it is
+// mirrored.
+func (m *Map) setBeside(place int, tile Tile) {
+	for _, beside := range [...]struct {
+		by    int
+		flags uint8
+	}{{-1, turnLeft}, {1, turnRight}, {-m.width, 0}, {m.width, turnBack}} {
+		near := place + beside.by
+		if (tile.Index != tileStop || tile.Flags == beside.flags) && near >= 0 && near < len(m.odd) {
+			m.odd[near] = true
+		}
 	}
 }
 
@@ -165,7 +192,11 @@ func acts(layer Layer, tile Tile) bool {
 	case LayerGame, LayerFront:
 		return tile.Index >= tileFreeze && tile.Index < tileEntities
 	case LayerTele:
-		return tile.Number > 0 || tile.Index == tileTeleCheckIn || tile.Index == tileTeleCheckInEvil
+		switch tile.Index {
+		case tileTeleIn, tileTeleInEvil, tileTeleCheck, tileTeleCheckIn, tileTeleCheckInEvil:
+			return true
+		}
+		return false
 	case LayerSpeedup:
 		return tile.Force > 0
 	case LayerSwitch:

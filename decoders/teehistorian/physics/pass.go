@@ -267,13 +267,13 @@ func (m *Map) stop(place int, within bool, mask movement) (r movement) {
 		switch turn := tile.Flags & turns; tile.Index {
 		case tileStop:
 			switch turn {
-			case 0:
+			case 0, mirrored ^ turnBack:
 				r |= noDown
-			case turnRight:
+			case turnRight, mirrored ^ turnLeft:
 				r |= noLeft
-			case turnBack:
+			case turnBack, mirrored:
 				r |= noUp
-			case turnLeft:
+			case turnLeft, mirrored ^ turnRight:
 				r |= noRight
 			}
 		case tileStopBoth:

@@ -30,7 +30,7 @@ func (w *World) steer(t *tee, in *teehistorian.Input) {
 		c.release(hookIdle)
 	} else if c.hook.state == hookIdle {
 		c.hook = hook{
-			state: hookFlying, at: c.pos.add(aim.mul(size * 1.5)), dir: aim, player: -1,
+			state: hookFlying, at: c.pos.add(aim.mul(size).mul(1.5)), dir: aim, player: -1,
 			ticks: cut(ticksPerSecond * (1.25 - tune[hookDuration])),
 		}
 	}
@@ -46,7 +46,7 @@ func (w *World) steer(t *tee, in *teehistorian.Input) {
 	default:
 		c.vel.x = float32(c.vel.x * friction)
 	}
-	w.throw(t)
+	w.throw(t, aim)
 	w.drag(t)
 	w.nudge(t)
 	if c.vel.length() > maxSpeed {
@@ -74,7 +74,7 @@ func (w *World) jump(c *core, tune *tuning, held, grounded bool) {
 }
 
 // throw moves a hook that does not hold anything.
-func (w *World) throw(t *tee) {
+func (w *World) throw(t *tee, aim vec) {
 	c := &t.core
 	tune := t.tune
 	h := &c.hook
@@ -109,9 +109,8 @@ func (w *World) throw(t *tee) {
 			h.state = hookRetracting
 		case hookTele:
 			if outs := w.tiles.outs[out{tileTeleOut, number}]; len(outs) > 0 {
-				h.player, h.tele = -1, true
-				aim := h.dir
-				h.at = outs[0].add(aim.mul(size * 1.5))
+				h.player, h.tele, h.dir = -1, true, aim
+				h.at = outs[0].add(aim.mul(size).mul(1.5))
 				h.base = h.at
 				if len(outs) > 1 {
 					w.doubt(t, CauseTile, tileTeleInHook, false)

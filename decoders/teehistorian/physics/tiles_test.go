@@ -29,9 +29,30 @@ func TestTiles(t *testing.T) {
 	}
 }
 
+// TestMelee plays the beginnings of games in which ten or more bots meet in each room. All contradicted the rules at their ends, as
+// these were known then.
+func TestMelee(t *testing.T) {
+	for room, what := range map[string]string{
+		"arms":  "a hook whose way is by its least digit a step longer",
+		"hook":  "a hook that grazes the corner of a teleporter's tile",
+		"ninja": "weapons and shields that are near one another, swords and shields in the first seconds",
+		"stop":  "a stopper of one way, beside which nothing is",
+		"tele":  "a teleporter that leads beside a spawn, as somebody stands there",
+	} {
+		t.Run(room, func(t *testing.T) {
+			marks, _ := count(roomIn(t, "melee", room).play())
+			if marks[0] < 800 || marks[1]+marks[2] != 0 {
+				t.Errorf("%s: proven, corrected and unknown are %v", what, marks)
+			}
+		})
+	}
+}
+
 // room returns a game with its map, which may be that of another game.
-func room(t testing.TB, name string) *game {
-	const dir = "testdata/rooms/"
+func room(t testing.TB, name string) *game { return roomIn(t, "rooms", name) }
+
+func roomIn(t testing.TB, dir, name string) *game {
+	dir = "testdata/" + dir + "/"
 	g := open(t, dir+name+".teehistorian.gz", "")
 	g.tiles = openMap(t, dir+g.header.MapName+".map")
 	return g

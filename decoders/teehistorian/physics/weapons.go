@@ -49,11 +49,11 @@ const (
 
 func (a *arms) has(what weapon) bool { return a.got&(1<<what) != 0 }
 
-// take gives a character a weapon.
+// take gives a character a weapon. A ninja's sword is as new for as long as one lies near.
 func (a *arms) take(what weapon, tick int32) {
 	a.got |= 1 << what
 	if what == ninja {
-		a.dash = dash{since: tick}
+		a.dash.since = tick
 		if a.active != ninja {
 			a.last = a.active
 		}
@@ -61,21 +61,28 @@ func (a *arms) take(what weapon, tick int32) {
 	}
 }
 
-// drop takes a weapon from a character.
-func (a *arms) drop(what weapon) {
-	a.got &^= 1 << what
-	if what == ninja {
-		a.dash = dash{}
-	}
+// putAway ends a ninja.
+func (a *arms) putAway() {
+	a.got &^= 1 << ninja
+	a.dash = dash{}
+	a.active = a.last
 }
 
-// shield takes weapons from a character.
+// shield takes weapons from a character. A ninja's sword it makes old, which in the first seconds of a game is not old enough.
 func (a *arms) shield(what ...weapon) {
-	for _, w := range what {
-		a.drop(w)
-	}
-	if !a.has(a.active) {
-		a.active = hammer
+	const long = -500
+	for _, one := range what {
+		if one == ninja {
+			a.dash.since, a.dash.dir, a.dash.left = long, vec{}, 0
+		}
+		if one == ninja && len(what) == 1 || !a.has(one) {
+			continue
+		}
+		a.got &^= 1 << one
+		a.last = gun
+		if a.active == one {
+			a.active = hammer
+		}
 	}
 }
 
@@ -247,8 +254,7 @@ func (w *World) dash(t *tee) {
 	c := &t.core
 	a := &c.arms
 	if w.tick-a.dash.since > ninjaTicks {
-		a.drop(ninja)
-		a.active = a.last
+		a.putAway()
 		return
 	}
 	a.dash.left--

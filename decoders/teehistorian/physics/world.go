@@ -433,14 +433,13 @@ func (w *World) pickUp() {
 			}
 		}
 	}
-	for i := range w.tiles.arms {
-		lying := &w.tiles.arms[i]
+	for lying := range w.tiles.lying {
 		for _, t := range w.order {
 			switch a := &t.core.arms; {
 			case t.core.pos.sub(lying.at).length() >= near:
 			case lying.takes:
 				a.shield(lying.what...)
-			case !a.has(lying.what[0]):
+			default:
 				t.armed = true
 				a.take(lying.what[0], w.tick)
 			}
