@@ -1,12 +1,12 @@
 package latest
 
 import (
+	"encoding/binary"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -117,7 +117,8 @@ func (b *board) append(to []byte, number uint32, know *seen, whole bool, now tim
 	if !fresh && !described && !failed && !over {
 		return to, false
 	}
-	var own []byte // what is the client's own
+	var room [64]byte
+	own := room[:0] // what is the client's own
 	own = protowire.AppendVarint(protowire.AppendTag(own, watchedReplay, protowire.VarintType), uint64(number))
 	var description, changes []byte
 	if described {
@@ -129,8 +130,7 @@ func (b *board) append(to []byte, number uint32, know *seen, whole bool, now tim
 			from = 0
 		}
 		changes = b.since(from)
-		age := durationpb.New(now.Sub(b.read).Truncate(time.Microsecond))
-		own = appendMessage(own, watchedAge, age)
+		own = appendDuration(own, watchedAge, max(now.Sub(b.read), 0).Truncate(time.Microsecond))
 		know.version = b.state.version
 	}
 	if failed {
@@ -162,6 +162,18 @@ func (b *board) since(version uint64) []byte {
 }
 
 // appendMessage appends a field with a message that has no bytes that could make it fail.
+// appendDuration appends a google.protobuf.Duration, which has its seconds in field 1 and what is left in field 2. d is not negative.
+func appendDuration(b []byte, field protowire.Number, d time.Duration) []byte {
+	var room [2 * (1 + binary.MaxVarintLen64)]byte
+	encoded := room[:0]
+	for i, n := range [...]time.Duration{d / time.Second, d % time.Second} {
+		if n != 0 {
+			encoded = protowire.AppendVarint(protowire.AppendTag(encoded, protowire.Number(i+1), protowire.VarintType), uint64(n))
+		}
+	}
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)
+}
+
 func appendMessage(b []byte, field protowire.Number, m proto.Message) []byte {
 	encoded, _ := proto.Marshal(m)
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// spacing is the least time between two reads of a game: games write a tick in that time, and several records of it.
-	spacing = 20 * time.Millisecond
+	// spacing is the least time between two reads of a game. Games write a tick each 20 ms, with several records: a read that was late is less
+	// so the next time.
+	spacing = 15 * time.Millisecond
 	// settled is how long nothing must have been written before the state after the last record counts.
 	settled = time.Second
 	// Quiet is how long nothing was written to a game without an end before it is left, until it goes on.

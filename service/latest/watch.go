@@ -89,7 +89,8 @@ type call struct {
 	changed <-chan struct{}
 	last    uint32 // the last number that was given to a game
 	listed  chan listed
-	listing int // roots whose files are being listed
+	listing int    // roots whose files are being listed
+	out     []byte // the next response
 }
 
 // listed are files of a root. last says that it has no more.
@@ -162,34 +163,40 @@ const hasty = time.Second
 
 // respond sends what is new, in one response or several. beat asks for a response though there is nothing new.
 func (c *call) respond(beat bool) (sent bool, err error) {
-	var out []byte
 	for _, g := range c.order {
 		if g.short == 0 {
 			g.short = c.last + 1
 		}
 		var news bool
-		if out, news = g.board.append(out, g.short, &g.know, c.Whole, time.Now()); news {
+		if c.out, news = g.board.append(c.out, g.short, &g.know, c.Whole, time.Now()); news {
 			c.last = max(c.last, g.short)
 		} else if g.short > c.last {
 			g.short = 0
 		}
-		if len(out) >= fullBytes {
-			if err := c.send(frame.Of(out)); err != nil {
+		if len(c.out) >= fullBytes {
+			if err := c.flush(); err != nil {
 				return true, err
 			}
-			out, sent = nil, true
+			sent = true
 		}
 	}
 	c.retire()
 	if left := len(c.waiting); left != c.told || beat && left > 0 {
-		out = protowire.AppendVarint(protowire.AppendTag(out, responseLeftOut, protowire.VarintType), uint64(left))
+		c.out = protowire.AppendVarint(protowire.AppendTag(c.out, responseLeftOut, protowire.VarintType), uint64(left))
 		c.told, beat = left, true
 	}
-	if len(out) > 0 || beat && !sent {
+	if len(c.out) > 0 || beat && !sent {
 		sent = true
-		err = c.send(frame.Of(out))
+		err = c.flush()
 	}
 	return sent, err
+}
+
+// flush sends the response. The next one gets as much memory, because most are about as long as the one before.
+func (c *call) flush() error {
+	full := c.out
+	c.out = make([]byte, 0, len(full)+len(full)/8)
+	return c.send(frame.Of(full))
 }
 
 // retire leaves the games that are over, and begins others that waited.
