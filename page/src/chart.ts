@@ -1,7 +1,6 @@
 // Line charts over the time of a game.
 
 import { h, timeText } from "./dom.js";
-import type { Chart } from "./format.js";
 import type { Game } from "./game.js";
 import { theme } from "./theme.js";
 
@@ -20,8 +19,8 @@ export class Charts {
   /** The value at the upper edge. */
   private most = 10;
 
-  constructor(private readonly game: Game, charts: readonly Chart[], private readonly seek: (tick: number) => void, private readonly beside: () => readonly string[]) {
-    this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...charts.map(({ name, title }) => h("option", { value: name }, title)));
+  constructor(private readonly game: Game, charts: Readonly<Record<string, string>>, private readonly seek: (tick: number) => void, private readonly beside: () => readonly string[]) {
+    this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...Object.entries(charts).map(([value, title]) => h("option", { value }, title)));
     this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas, this.tip);
   }
 

@@ -1,13 +1,14 @@
 // Plays Source 2 demos: Dota 2, Counter-Strike 2 and Deadlock.
 
-import type { Batch, Event, Filter, Replay } from "@replayd/client";
-import { type Actor, CombatLogType, type CombatLog, type FactKill, type FactObjective, type FieldValue, ObjectiveType, type SampleEntity, type SamplePlayer } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
+import type { Event, Filter, Replay } from "@replayd/client";
+import { type Actor, CombatLogType, type CombatLog, type Event as DemEvent, type FactKill, type FactObjective, type FieldValue, ObjectiveType, type SampleEntity, type SamplePlayer } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
 import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
 import { drafted, draftFields, draftOf, words } from "./draft.js";
-import { seldom, type Dot, type Format, type News, type Person, type Sample, type Side, type World } from "./format.js";
-import { type Area, stretch } from "./minimap.js";
+import { type Area, stretch } from "./draw.js";
+import { seldom, type Format, type Person, type Side, World } from "./format.js";
+import { Lazy } from "./lazy.js";
 import type { Overview } from "./overview.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
@@ -86,23 +87,17 @@ interface Building {
 }
 
 /** The loaded part of a match. */
-export class DemWorld implements World {
-  readonly news: News[] = [];
-  readonly samples: Sample[] = [];
-  readonly dots: Dot[] = [];
-  readonly beats: number[] = [];
-  readonly players = new Map<number, Player>();
+export class DemWorld extends World {
+  readonly players = new Lazy((id: number) => new Player(id));
   readonly buildings = new Map<string, Building>();
   readonly teamNames = new Map<number, string>();
-  readonly scores = new Map<number, Steps<number>>();
+  readonly scores = new Lazy((_team: number) => new Steps<number>());
   readonly clock = new Steps<{ time: number; paused: boolean }>();
   /** What could not be decoded, for the first time. */
   fault = "";
   /** The edges of the game's own minimap if the demo has them, and the area of all positions so far. */
   given: Area | undefined;
   seen: Area | undefined;
-  from: number;
-  to: number;
 
   /** Tells the ways of one stream from those of another. */
   private static streams = 0;
@@ -110,25 +105,12 @@ export class DemWorld implements World {
   /** When a building was last told of. */
   private built = -1;
 
-  constructor(readonly start: number, private readonly ticksPerSecond: number, private readonly walked = new Walked(200)) {
-    this.from = start;
-    this.to = start - 1;
+  constructor(start: number, private readonly ticksPerSecond: number, private readonly walked = new Walked(200)) {
+    super(start);
   }
 
-  apply(batch: Batch): void {
-    for (const event of batch) {
-      const tick = batch.state ? this.start : Math.max(0, event.tick);
-      if (!batch.state) this.reach(tick);
-      this.take(event, tick);
-    }
-  }
-
-  reach(tick: number): void {
-    if (tick > this.to) this.to = tick;
-  }
-
-  private take(event: Event, tick: number): void {
-    const { kind } = event.event;
+  protected take(event: Event, tick: number): void {
+    const { kind } = event.event as DemEvent;
     switch (kind.case) {
       case "entityUpdated":
         this.news.push(...drafted(kind.value.fields, event, tick));
@@ -136,24 +118,21 @@ export class DemWorld implements World {
       case "sampleEntity":
         return this.entity(event, kind.value, tick);
       case "samplePlayer":
-        if (kind.value.$typeName === "replayd.dem.v1.SamplePlayer") this.sampled(kind.value, tick);
-        return;
+        return this.sampled(kind.value, tick);
       case "tick": {
-        if (kind.value.$typeName !== "replayd.dem.v1.Tick" || kind.value.gameTime === undefined) return;
         const { gameTime, paused } = kind.value;
+        if (gameTime === undefined) return;
         const known = this.timeAt(tick);
         const before = this.clock.values.at(-1);
         if (known === undefined || Math.abs(known - gameTime) > 0.1 || before!.paused !== paused) this.clock.push(tick, { time: gameTime, paused });
         return;
       }
-      case "chat":
-        if (kind.value.$typeName === "replayd.dem.v1.Chat") {
-          const { playerId, sender, text, entityIndex, playerName } = kind.value;
-          const id = playerId ?? (entityIndex === undefined ? -1 : entityIndex - 1);
-          const name = sender || playerName || this.nameOf(id, tick) || "somebody";
-          this.news.push({ tick, kind: "chat", client: id, name, text });
-        }
+      case "chat": {
+        const { playerId, sender, text, entityIndex, playerName } = kind.value;
+        const id = playerId ?? (entityIndex === undefined ? -1 : entityIndex - 1);
+        this.news.push({ tick, kind: "chat", client: id, name: sender || playerName || this.nameOf(id, tick) || "somebody", text });
         return;
+      }
       case "combatLog":
         return this.fought(kind.value, tick);
       case "factKill":
@@ -208,7 +187,7 @@ export class DemWorld implements World {
 
   /** Records how a player stands. */
   private sampled(now: SamplePlayer, tick: number): void {
-    const player = this.player(now.playerId);
+    const player = this.players.of(now.playerId);
     const before = player.stands.values.at(-1);
     if (before && (now.health ?? 0) < (before.health ?? 0) && this.beats.at(-1) !== tick) this.beats.push(tick);
     player.stands.push(tick, now);
@@ -254,17 +233,8 @@ export class DemWorld implements World {
       const named = own.get("m_szClanTeamname")?.value;
       if (named?.case === "text" && named.value) this.teamNames.set(team, named.value);
       const score = count("m_iHeroKills") ?? count("m_iScore");
-      if (score === undefined) return;
-      let scores = this.scores.get(team);
-      if (!scores) this.scores.set(team, (scores = new Steps()));
-      scores.note(tick, score);
+      if (score !== undefined) this.scores.of(team).note(tick, score);
     }
-  }
-
-  private player(id: number): Player {
-    let player = this.players.get(id);
-    if (!player) this.players.set(id, (player = new Player(id)));
-    return player;
   }
 
   /** The player of a hero, or -1 if there is none. */
@@ -284,13 +254,11 @@ export class DemWorld implements World {
     return paused ? time : time + (tick - this.clock.ticks[index]) / this.ticksPerSecond;
   }
 
-  trim(tick: number): void {
-    if (tick <= this.from) return;
-    this.from = tick;
-    for (const { stands, places } of this.players.values()) for (const steps of [stands, places]) steps.trim(tick);
-    for (const { lives } of this.buildings.values()) lives.trim(tick);
-    for (const scores of this.scores.values()) scores.trim(tick);
-    this.clock.trim(tick);
+  protected *steps(): Iterable<Steps<unknown>> {
+    for (const { stands, places } of this.players.values()) yield* [stands, places];
+    for (const { lives } of this.buildings.values()) yield lives;
+    yield* this.scores.values();
+    yield this.clock;
   }
 }
 
@@ -324,7 +292,7 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
     },
     whole: { include: [players({ every: seldom(replay) }), ...said] },
     stateless: true, ...(title !== "cs" && { builds: "Purchases" }),
-    charts: [{ name: "worth", title: title === "cs" ? "Money" : title === "deadlock" ? "Souls" : "Net worth" }],
+    charts: { worth: { cs: "Money", deadlock: "Souls", dota: "Net worth" }[title] },
     world: (start) => new DemWorld(start, ticksPerSecond, walked),
     stage: (canvas, game) => {
       const stage = new DemStage(canvas, game, title, walked);
@@ -354,7 +322,6 @@ export function dem(replay: Replay, overview: Promise<Overview | string>): Forma
     },
     person: playerOf,
     ...(title === "dota" && { draft: (marks) => draftOf((replay.header.case === "dem" && replay.header.value.fileInfo?.match?.draft) || [], marks) }),
-    sideOf: (team) => (team === 2 || team === 3 ? { team, name: sideNames[title][team - 2], colour: teamColour(title, team) } : undefined),
     clock: (world, tick) => {
       const time = world.timeAt(tick);
       return time === undefined ? "" : `${time < 0 ? "-" : ""}${timeText(Math.abs(time))}`;

@@ -1,8 +1,10 @@
 // Draws Source 2 demos from above: players, their ways and their health, and buildings.
 
 import type { DemWorld, Player } from "./dem.js";
+import { type Area, circle, line, stretch } from "./draw.js";
 import { words } from "./draft.js";
-import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
+import { Minimap } from "./minimap.js";
+import type { Spot, Thing } from "./stage.js";
 import { type Place, placeBetween } from "./steps.js";
 import { theme } from "./theme.js";
 import type { Walked } from "./walked.js";
@@ -99,14 +101,12 @@ export class DemStage extends Minimap<DemWorld> {
       c.strokeStyle = colour;
       c.globalAlpha = 0.65;
       c.lineWidth = 2.5;
-      c.beginPath();
-      for (const [dx, dy] of [[-5, -5], [-5, 5]]) {
-        c.moveTo(x + dx, y + dy);
-        c.lineTo(x - dx, y - dy);
+      for (const dy of [-5, 5]) {
+        line(c, { x: x - 5, y: y + dy }, { x: x + 5, y: y - dy });
+        c.stroke();
       }
-      c.stroke();
       c.globalAlpha = 1;
-      if (this.followed === player.id) this.ring(c, x, y, 14);
+      if (this.followed === player.id) this.ring(c, x, y, 14, 2);
       return;
     }
     const { angles } = player.stands.at(tick)!;
@@ -115,19 +115,15 @@ export class DemStage extends Minimap<DemWorld> {
     c.lineWidth = 2;
     if (angles) { // the viewing direction
       const angle = (-angles.y * Math.PI) / 180;
-      c.beginPath();
-      c.moveTo(x + Math.cos(angle) * 15, y + Math.sin(angle) * 15);
-      c.lineTo(x + Math.cos(angle + 0.75) * 9, y + Math.sin(angle + 0.75) * 9);
-      c.lineTo(x + Math.cos(angle - 0.75) * 9, y + Math.sin(angle - 0.75) * 9);
-      c.closePath();
+      const at = (turn: number, far: number) => ({ x: x + Math.cos(angle + turn) * far, y: y + Math.sin(angle + turn) * far });
+      line(c, at(0, 15), at(0.75, 9), at(-0.75, 9));
       c.fill();
     }
-    c.beginPath();
-    c.arc(x, y, 9, 0, 7);
+    circle(c, x, y, 9);
     c.fill();
     c.stroke();
     bar(c, x, y + 13, 26, player.healthAt(tick));
-    if (this.followed === player.id) this.ring(c, x, y, 16);
+    if (this.followed === player.id) this.ring(c, x, y, 16, 2);
   }
 }
 

@@ -1,6 +1,7 @@
 // Draws the layers of a Teeworlds map as their designer made them, by WebGL 2: tiles with their images, and quads.
 
 import type { Group } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
+import { Lazy } from "./lazy.js";
 import { type Layer, MapData, type Picture } from "./mapdata.js";
 import type { Camera } from "./stage.js";
 
@@ -60,13 +61,14 @@ void main() { result = texture(image, at) * colour; }`;
 export class Designed {
   readonly canvas = document.createElement("canvas");
   /** The picture depends on the time. */
-  readonly animated: boolean;
+  private readonly animated: boolean;
+  private drawn = "";
   private readonly gl: WebGL2RenderingContext;
   private readonly tile: WebGLProgram;
   private readonly quad: WebGLProgram;
-  private readonly cells = new Map<Layer, WebGLTexture | undefined>();
-  private readonly tilesets = new Map<Picture, WebGLTexture>();
-  private readonly pictures = new Map<Picture | undefined, WebGLTexture>();
+  private readonly cells = new Lazy((layer: Layer) => this.cellsOf(layer));
+  private readonly tilesets = new Lazy((picture: Picture) => this.tilesetOf(picture));
+  private readonly pictures = new Lazy((picture: Picture | undefined) => this.pictureOf(picture));
   private readonly vertices: WebGLBuffer;
   private readonly points: WebGLVertexArrayObject;
   private readonly none: WebGLVertexArrayObject;
@@ -102,23 +104,27 @@ export class Designed {
     gl.blendFuncSeparate(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA, gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
 
-  /** Draws the layers for which wanted returns true, into the canvas. time is in milliseconds. */
-  draw(camera: Camera, ratio: number, width: number, height: number, time: number, wanted: (layer: Layer) => boolean): void {
+  /** Draws the layers for which wanted returns true, into the canvas, unless that is there. time is in milliseconds. Returns whether there is such a layer. */
+  draw(camera: Camera, ratio: number, width: number, height: number, time: number, wanted: (layer: Layer) => boolean): boolean {
     const { gl, canvas } = this;
+    const layers = this.map.layers.filter((layer) => MapData.drawn(layer) && wanted(layer));
+    const key = [camera.x, camera.y, camera.scale, ratio, width, height, this.animated && Math.floor(time / 33), ...layers.map(({ index }) => index)].join();
+    if (key === this.drawn) return layers.length > 0;
+    this.drawn = key;
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
     gl.viewport(0, 0, width, height);
     gl.disable(gl.SCISSOR_TEST);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
     const half = [width / 2 / ratio / camera.scale, height / 2 / ratio / camera.scale];
-    for (const layer of this.map.layers) {
-      if (!MapData.drawn(layer) || !wanted(layer)) continue;
+    for (const layer of layers) {
       const group = this.map.groups.get(layer.group);
       if (group) this.clip(group, camera, half, width, height);
       const centre = group ? [(camera.x * group.parallaxX) / 100 + group.offsetX, (camera.y * group.parallaxY) / 100 + group.offsetY] : [camera.x, camera.y];
       if (layer.cells) this.drawTiles(layer, centre, half, time);
       else this.drawQuads(layer, centre, half, time);
     }
+    return layers.length > 0;
   }
 
   private clip(group: Group, camera: Camera, half: number[], width: number, height: number): void {
@@ -134,21 +140,18 @@ export class Designed {
   private drawTiles(layer: Layer, centre: number[], half: number[], time: number): void {
     const { gl, map } = this;
     const tiles = layer.tiles!;
-    const cells = this.cellsOf(layer);
+    const [cells, tileset] = [this.cells.of(layer), this.tilesets.of(layer.image!)];
     if (!cells) return;
-    gl.useProgram(this.tile);
     gl.bindVertexArray(this.none);
-    const at = (name: string) => gl.getUniformLocation(this.tile, name);
-    gl.uniform2f(at("centre"), centre[0], centre[1]);
-    gl.uniform2f(at("half_"), half[0], half[1]);
+    const at = this.use(this.tile, centre, half);
     gl.uniform2f(at("size"), tiles.width, tiles.height);
-    const own = tiles.color ?? { r: 255, g: 255, b: 255, a: 255 };
+    const { r, g, b, a } = tiles.color ?? { r: 255, g: 255, b: 255, a: 255 };
     const envelope = map.envelopes.at(tiles.colorEnvelope, time + tiles.colorEnvelopeOffsetMs) ?? [1, 1, 1, 1];
-    gl.uniform4f(at("colour"), (own.r / 255) * envelope[0], (own.g / 255) * envelope[1], (own.b / 255) * envelope[2], (own.a / 255) * envelope[3]);
+    gl.uniform4fv(at("colour"), [r, g, b, a].map((own, i) => (own / 255) * envelope[i]));
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, cells);
     gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, this.tilesetOf(layer.image!));
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, tileset);
     gl.uniform1i(at("cells"), 0);
     gl.uniform1i(at("image"), 1);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
@@ -174,47 +177,53 @@ export class Designed {
         n += 8;
       }
     }
-    gl.useProgram(this.quad);
+    const picture = this.pictures.of(layer.image);
     gl.bindVertexArray(this.points);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.vertices);
     gl.bufferData(gl.ARRAY_BUFFER, data, gl.STREAM_DRAW);
-    gl.uniform2f(gl.getUniformLocation(this.quad, "centre"), centre[0], centre[1]);
-    gl.uniform2f(gl.getUniformLocation(this.quad, "half_"), half[0], half[1]);
+    const at = this.use(this.quad, centre, half);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.pictureOf(layer.image));
-    gl.uniform1i(gl.getUniformLocation(this.quad, "image"), 0);
+    gl.bindTexture(gl.TEXTURE_2D, picture);
+    gl.uniform1i(at("image"), 0);
     gl.drawArrays(gl.TRIANGLES, 0, n / 8);
   }
 
+  /** Begins to draw with a program, which gets the part of the world that is seen. Returns where its other values belong. */
+  private use(program: WebGLProgram, centre: number[], half: number[]): (name: string) => WebGLUniformLocation | null {
+    const { gl } = this;
+    const at = (name: string) => gl.getUniformLocation(program, name);
+    gl.useProgram(program);
+    gl.uniform2fv(at("centre"), centre);
+    gl.uniform2fv(at("half_"), half);
+    return at;
+  }
+
+  /** Makes a texture, which the next calls are about. */
+  private texture(kind: GLenum): WebGLTexture {
+    const { gl } = this;
+    const texture = gl.createTexture();
+    gl.bindTexture(kind, texture);
+    return texture;
+  }
+
   private cellsOf(layer: Layer): WebGLTexture | undefined {
-    if (this.cells.has(layer)) return this.cells.get(layer);
     const { gl } = this;
     const { width, height } = layer.tiles!;
     const most = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
-    if (width > most || height > most || width === 0 || height === 0) {
-      this.cells.set(layer, undefined);
-      return undefined;
-    }
-    const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
+    if (width > most || height > most || width === 0 || height === 0) return undefined;
+    const texture = this.texture(gl.TEXTURE_2D);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RG8UI, width, height, 0, gl.RG_INTEGER, gl.UNSIGNED_BYTE, layer.cells!);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    this.cells.set(layer, texture);
     return texture;
   }
 
   /** The 256 tiles of an image, each a picture of its own, so that they do not run into each other. */
   private tilesetOf(picture: Picture): WebGLTexture {
-    const known = this.tilesets.get(picture);
-    if (known) return known;
     const { gl } = this;
-    const texture = gl.createTexture();
+    const texture = this.texture(gl.TEXTURE_2D_ARRAY);
     const [wide, tall] = [Math.max(1, picture.width >> 4), Math.max(1, picture.height >> 4)];
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
     gl.texStorage3D(gl.TEXTURE_2D_ARRAY, Math.floor(Math.log2(Math.max(wide, tall))) + 1, gl.RGBA8, wide, tall, 256);
     gl.pixelStorei(gl.UNPACK_ROW_LENGTH, picture.width);
     gl.pixelStorei(gl.UNPACK_IMAGE_HEIGHT, picture.height);
@@ -228,22 +237,16 @@ export class Designed {
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
-    this.tilesets.set(picture, texture);
     return texture;
   }
 
   private pictureOf(picture: Picture | undefined): WebGLTexture {
-    const known = this.pictures.get(picture);
-    if (known) return known;
     const { gl } = this;
-    const texture = gl.createTexture();
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    if (picture) gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, picture.width, picture.height, 0, gl.RGBA, gl.UNSIGNED_BYTE, picture.pixels!);
-    else gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, 1, 1, 0, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array([255, 255, 255, 255]));
+    const texture = this.texture(gl.TEXTURE_2D);
+    const { width, height, pixels } = picture ?? { width: 1, height: 1, pixels: new Uint8Array([255, 255, 255, 255]) };
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, pixels!);
     gl.generateMipmap(gl.TEXTURE_2D);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
-    this.pictures.set(picture, texture);
     return texture;
   }
 

@@ -3,18 +3,29 @@
 type Child = Node | string | false | undefined;
 type Props = Record<string, unknown>;
 
-/** Creates an element. Properties that begin with "on" are listeners. "class" and properties with a dash are attributes. */
+/** Creates an element. Properties that begin with "on" are listeners. "class" and properties with a dash are attributes, and "style" has styles. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
+    if (name === "style") Object.assign(element.style, value);
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value as EventListener);
     else if (name in element && !name.includes("-")) Object.assign(element, { [name]: value });
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  append(element, children);
+  element.append(...present(children));
   if (element instanceof HTMLButtonElement) element.title ||= element.getAttribute("aria-label") ?? "";
   return element;
+}
+
+function present(children: Child[]): (Node | string)[] {
+  return children.filter((child): child is Node | string => Boolean(child));
+}
+
+/** Shows a text, which is changed only if it is another one, or hides the element if there is none. */
+export function say(element: HTMLElement, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+  element.hidden = !text;
 }
 
 /** Says what a button does, where it is read out and under the cursor. */
@@ -41,8 +52,7 @@ export function keepAtEnd(list: HTMLElement): (again?: boolean) => void {
 
 /** Replaces the children of an element. */
 export function fill(element: Element, ...children: Child[]): void {
-  element.replaceChildren();
-  append(element, children);
+  element.replaceChildren(...present(children));
 }
 
 /**
@@ -51,34 +61,25 @@ export function fill(element: Element, ...children: Child[]): void {
  * A child with a data-key is kept only for the one with the same key, wherever it is, so that a list may lose its beginning.
  */
 export function update(element: Element, ...children: Child[]): void {
-  const wanted = children.filter((child) => child !== undefined && child !== false).map((child) =>
-    typeof child === "string" ? document.createTextNode(child) : child);
+  const wanted = present(children).map((child) => (typeof child === "string" ? document.createTextNode(child) : child));
   const keyOf = (node: Node) => (node instanceof HTMLElement ? node.dataset["key"] : undefined);
-  if (wanted.some((node) => keyOf(node) !== undefined)) {
-    const keys = new Set(wanted.map(keyOf));
-    for (const old of [...element.childNodes]) if (!keys.has(keyOf(old))) old.remove();
-    let next = element.firstChild;
-    for (const node of wanted) { // those that stay are in the same order
-      if (next && keyOf(next) === keyOf(node)) {
-        const old: ChildNode = next;
-        next = next.nextSibling;
-        if (!old.isEqualNode(node) && !merge(old, node)) old.replaceWith(node);
-      } else element.insertBefore(node, next);
+  const keys = new Set(wanted.map(keyOf));
+  for (const old of [...element.childNodes]) if (keyOf(old) !== undefined && !keys.has(keyOf(old))) old.remove();
+  let next = element.firstChild;
+  for (const node of wanted) { // those that stay are in the same order
+    const old = next && keyOf(next) === keyOf(node) ? next : undefined;
+    if (!old) {
+      element.insertBefore(node, next);
+      continue;
     }
-    while (next) {
-      const old: ChildNode = next;
-      next = next.nextSibling;
-      old.remove();
-    }
-    return;
+    next = old.nextSibling;
+    if (!old.isEqualNode(node) && !merge(old, node)) old.replaceWith(node);
   }
-  const there = [...element.childNodes];
-  wanted.forEach((node, i) => {
-    const old = there[i];
-    if (!old) element.append(node);
-    else if (!old.isEqualNode(node) && !merge(old, node)) old.replaceWith(node);
-  });
-  for (const old of there.slice(wanted.length)) old.remove();
+  while (next) {
+    const old: ChildNode = next;
+    next = next.nextSibling;
+    old.remove();
+  }
 }
 
 /** Makes an element equal to another, unless it is of another kind. */
@@ -90,10 +91,6 @@ function merge(old: Node, node: Node): boolean {
   old.style.cssText = node.style.cssText; // the attribute is not allowed to be set
   update(old, ...node.childNodes);
   return true;
-}
-
-function append(element: Element, children: Child[]): void {
-  for (const child of children) if (child) element.append(child);
 }
 
 const icons = {
@@ -139,6 +136,21 @@ export function sizeText(bytes: number): string {
     bytes /= 1000;
   }
   return `${bytes.toFixed(1)} GB`;
+}
+
+/** When something was, in the viewer's language; "" if that is not known. */
+export function dateText(at: { seconds: bigint } | undefined): string {
+  return at?.seconds ? new Date(Number(at.seconds) * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
+}
+
+/** An error in words. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What a replay is called: by its map, if it has one. */
+export function titleOf({ mapName, name }: { mapName: string; name: string }): string {
+  return mapName || baseOf(name);
 }
 
 /** The last element of a name. */

@@ -1,7 +1,7 @@
 // The draft of a Dota match: its bans and picks.
 
 import type { Event } from "@replayd/client";
-import type { FieldValue } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
+import type { DraftPick, FieldValue } from "@replayd/client/gen/replayd/dem/v1/events_pb.js";
 import type { News } from "./format.js";
 
 /** A hero that was picked or banned. */
@@ -13,14 +13,6 @@ export interface Choice {
   team: number;
   /** When it was chosen, if the demo has it. */
   tick: number | undefined;
-}
-
-/** What a demo says of a choice at its end. */
-interface Known {
-  isPick: boolean;
-  team: number;
-  heroId: number;
-  heroName?: string;
 }
 
 /** The texts of the news about choices. */
@@ -39,7 +31,7 @@ export const heroName = (name: string | undefined, number: number) => (name ? wo
  * The draft in its order. A demo says at its end who chose, and its news say when. Either may be missing: a demo that was cut off has no end,
  * and in one that began later nothing was chosen.
  */
-export function draftOf(known: readonly Known[], news: readonly News[]): Choice[] {
+export function draftOf(known: readonly DraftPick[], news: readonly News[]): Choice[] {
   const seen = news.filter(({ kind }) => kind === "draft").map(({ name, text, tick }): Choice => ({ hero: name ?? "", pick: text === chosen.pick, team: 0, tick }));
   const choices = known.filter(({ heroId, heroName }) => heroId > 0 || (heroName ?? "") !== "").map(({ isPick, team, heroId, heroName: name }): Choice => {
     const hero = heroName(name, heroId);

@@ -1,9 +1,11 @@
 // The interfaces between the player and a format.
 
-import type { Batch, Replay, StreamOptions } from "@replayd/client";
+import type { Batch, Event, Replay, StreamOptions } from "@replayd/client";
 import type { Choice } from "./draft.js";
+import type { Point } from "./draw.js";
 import type { Game } from "./game.js";
 import type { Stage } from "./stage.js";
+import type { Steps } from "./steps.js";
 
 /** The kinds of news. Marks of later kinds are drawn over earlier ones. News of the kind "build" have no marks. */
 export const newsKinds = ["fault", "chat", "join", "leave", "team", "command", "draft", "round", "death", "save", "goal", "finish", "build"] as const;
@@ -31,31 +33,53 @@ export interface Sample {
 }
 
 /** Where a player was, or died, at a tick. */
-export interface Dot {
+export interface Dot extends Point {
   tick: number;
   id: number;
-  x: number;
-  y: number;
   died?: boolean;
 }
 
 /** The loaded part of a game. */
-export interface World {
-  /** The tick at which its stream began. */
-  readonly start: number;
+export abstract class World {
   /** The first and the last tick that are completely loaded. */
   from: number;
   to: number;
-  readonly news: News[];
-  readonly samples: Sample[];
-  readonly dots: Dot[];
+  readonly news: News[] = [];
+  readonly samples: Sample[] = [];
+  readonly dots: Dot[] = [];
   /** Ticks of the events that the time line's density counts. */
-  readonly beats: number[];
-  apply(batch: Batch): void;
+  readonly beats: number[] = [];
+
+  /** start is the tick at which its stream begins. */
+  constructor(readonly start: number) {
+    this.from = start;
+    this.to = start - 1;
+  }
+
+  protected abstract take(event: Event, tick: number): void;
+  /** All values over time, which are dropped when they are old. */
+  protected abstract steps(): Iterable<Steps<unknown>>;
+
+  /** Applies a batch. The events of a state did not happen then: they hold from the start on. */
+  apply(batch: Batch): void {
+    for (const event of batch) {
+      const tick = batch.state ? this.start : Math.max(0, event.tick);
+      if (!batch.state) this.reach(tick);
+      this.take(event, tick);
+    }
+  }
+
   /** Records that all ticks before a tick have arrived, and a part of the tick itself. */
-  reach(tick: number): void;
+  reach(tick: number): void {
+    if (tick > this.to) this.to = tick;
+  }
+
   /** Drops everything before a tick, except values that still hold at the tick. */
-  trim(tick: number): void;
+  trim(tick: number): void {
+    if (tick <= this.from) return;
+    this.from = tick;
+    for (const steps of this.steps()) steps.trim(tick);
+  }
 }
 
 /** A player in the lists. */
@@ -84,12 +108,6 @@ export interface Side {
   score?: string;
 }
 
-/** A chart over the time of a game. */
-export interface Chart {
-  name: string;
-  title: string;
-}
-
 /** The parts of the player that depend on the format. */
 export interface Format<W extends World = World> {
   /** The streams that show the game around the clock, and fill the time line and the charts of the whole game. */
@@ -97,17 +115,16 @@ export interface Format<W extends World = World> {
   readonly whole: StreamOptions;
   /** Whether the world follows from the events alone, wherever a stream begins. */
   readonly stateless?: boolean;
-  readonly charts: readonly Chart[];
+  /** The titles of the charts over the time of the game, by their names. */
+  readonly charts?: Readonly<Record<string, string>>;
   world(start: number): W;
   stage(canvas: HTMLCanvasElement, game: Game<W>): Stage<W>;
   people(world: W, tick: number): Person[];
-  /** The sides in the order of their lists. Empty if all players of a game are in one list. */
-  sides(world: W, tick: number): Side[];
+  /** The sides in the order of their lists, unless all players of a game are in one list. */
+  sides?(world: W, tick: number): Side[];
   person(world: W, id: number, tick: number): { name: string; colour: string };
   /** The draft before the game, given the marks of the time line. */
   draft?(marks: readonly News[]): Choice[];
-  /** A side by its number, or undefined for none. */
-  sideOf?(team: number): Side | undefined;
   /** The text of the game's own clock. */
   clock?(world: W, tick: number): string;
   /** Why nothing is to be seen at a tick, as a sentence. Empty if something is. */

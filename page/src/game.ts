@@ -2,9 +2,11 @@
 
 import { Batch, FollowState, type Replay, type StreamEventsResponse, type StreamOptions } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
+import { probe, sleep } from "./connection.js";
 import type { Dot, Format, News, World } from "./format.js";
+import { Lazy } from "./lazy.js";
 import { follow, lagFor } from "./live.js";
-import { ask, client, isAway, sleep } from "./net.js";
+import { ask, client, isAway } from "./net.js";
 import { Steps } from "./steps.js";
 
 /** Seconds that are loaded ahead of the clock, and kept behind it. */
@@ -23,36 +25,23 @@ export class Told {
   readonly marks: News[] = [];
   readonly beats: number[] = [];
   readonly dots: Dot[] = [];
-  readonly charts = new Map<string, Map<number, Steps<number>>>();
+  readonly charts = new Lazy((_chart: string) => new Lazy((_id: number) => new Steps<number>()));
   /** Nothing is missing up to this tick. */
   covered = -1;
 
   /** Moves news, beats and samples up to a tick out of a world. Skips the covered ticks. Later ticks may be incomplete. */
   take(world: World, to: number): void {
-    const fresh = (tick: number) => tick > this.covered && tick <= to;
-    for (const news of world.news) if (fresh(news.tick)) this.marks.push(news);
-    for (const dot of world.dots) if (fresh(dot.tick)) this.dots.push(dot);
-    for (const tick of world.beats) if (fresh(tick)) this.beats.push(tick);
-    for (const { chart, id, tick, value } of world.samples) {
-      if (!fresh(tick)) continue;
-      let lines = this.charts.get(chart);
-      if (!lines) this.charts.set(chart, (lines = new Map()));
-      let line = lines.get(id);
-      if (!line) lines.set(id, (line = new Steps()));
-      line.push(tick, value);
-    }
+    const fresh = <T>(list: T[], tickOf: (one: T) => number): T[] => {
+      const later = list.findIndex((one) => tickOf(one) > to);
+      return list.splice(0, later < 0 ? list.length : later).filter((one) => tickOf(one) > this.covered);
+    };
+    const tickOf = ({ tick }: { tick: number }) => tick;
+    for (const news of fresh(world.news, tickOf)) this.marks.push(news);
+    for (const dot of fresh(world.dots, tickOf)) this.dots.push(dot);
+    for (const tick of fresh(world.beats, (tick) => tick)) this.beats.push(tick);
+    for (const { chart, id, tick, value } of fresh(world.samples, tickOf)) this.charts.of(chart).of(id).push(tick, value);
     this.covered = Math.max(this.covered, to);
-    forget(world.news, ({ tick }) => tick <= to);
-    forget(world.dots, ({ tick }) => tick <= to);
-    forget(world.beats, (tick) => tick <= to);
-    forget(world.samples, ({ tick }) => tick <= to);
   }
-}
-
-/** Removes the elements at the beginning of a list for which gone is true. */
-function forget<T>(list: T[], gone: (one: T) => boolean): void {
-  const first = list.findIndex((one) => !gone(one));
-  list.splice(0, first < 0 ? list.length : first);
 }
 
 /** A replay of a game, its clock, and the part that is loaded around the clock. */
@@ -161,6 +150,7 @@ export class Game<W extends World = World> {
         retry.maximum = patience.find(({ away }) => performance.now() - this.lost < away)!.wait;
         this.connected = false;
         this.missed = Infinity;
+        void probe();
       },
     };
     const follow = { follow: this.grows, maxBatchDelay: together, maxBatchEvents: 4096, heartbeat: 1000, signal, retry };

@@ -1,5 +1,6 @@
 // Where players have been, or died, as a picture over the ground.
 
+import { areaOf, channels } from "./draw.js";
 import type { Dot } from "./format.js";
 import { theme } from "./theme.js";
 
@@ -27,12 +28,11 @@ export class HeatMap {
   private paint(dots: readonly Dot[], wanted: (dot: Dot) => boolean, key: string): void {
     this.key = key;
     const { picture } = this;
-    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
-    for (const { x, y } of dots) [left, top, right, bottom] = [Math.min(left, x), Math.min(top, y), Math.max(right, x), Math.max(bottom, y)];
-    const size = Math.max(right - left, bottom - top, 1) / cells || 1;
+    const { left, top, right, bottom } = areaOf(dots) ?? { left: 0, top: 0, right: 0, bottom: 0 };
+    const size = Math.max(right - left, bottom - top, 1) / cells;
     const margin = 3;
     this.area = { left: left - margin * size, top: top - margin * size, size };
-    const [width, height] = [right - left, bottom - top].map((long) => (dots.length ? Math.ceil(long / size) + 2 * margin + 1 : 1));
+    const [width, height] = [right - left, bottom - top].map((long) => Math.ceil(long / size) + 2 * margin + 1);
     Object.assign(picture, { width, height });
     const heat = new Float32Array(width * height);
     for (const { x, y } of dots.filter(wanted)) { // each warms the cells around it
@@ -42,7 +42,7 @@ export class HeatMap {
     const most = heat.reduce((a, b) => Math.max(a, b), 0);
     const context = picture.getContext("2d")!;
     const image = context.createImageData(width, height);
-    const [cold, hot] = [theme().blue, theme().dire].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+    const [cold, hot] = [theme().blue, theme().dire].map((hex) => channels(hex).slice(0, 3));
     heat.forEach((value, i) => {
       const part = Math.sqrt(value / most || 0); // few places have most, and the others are to be seen, too
       image.data.set([...cold.map((from, channel) => from + (hot[channel] - from) * part), part > 0.08 ? 60 + 170 * part : 0], i * 4);

@@ -2,9 +2,10 @@
 
 import { Format, type Replay, ReplayOrder, ReplayState } from "@replayd/client";
 import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
-import { baseOf, fill, h, icon, pathOf, sizeText, timeText, update } from "./dom.js";
+import { sleep } from "./connection.js";
+import { baseOf, dateText, errorText, fill, h, icon, pathOf, sizeText, timeText, titleOf, update } from "./dom.js";
 import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
-import { ask, changes, listReplays, sleep, token, wantsToken } from "./net.js";
+import { ask, changes, listReplays, token, wantsToken } from "./net.js";
 import { showThumb } from "./thumb.js";
 import { askToken } from "./token.js";
 import { wall, wallOf } from "./wall.js";
@@ -158,7 +159,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     } catch (error) {
       if (own.aborted) return;
       if (wantsToken(error)) return void askToken(app);
-      status.textContent = error instanceof Error ? error.message : String(error);
+      status.textContent = errorText(error);
     }
   };
   let soon: ReturnType<typeof setTimeout> | undefined;
@@ -214,16 +215,11 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   wall(signal);
 }
 
-function dateText(replay: Replay): string {
-  const seconds = Number((replay.startTime ?? replay.modifyTime)?.seconds ?? 0n);
-  return seconds ? new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
-}
-
 function card(replay: Replay): HTMLElement {
   return h("a", { class: "card", href: pathOf(replay.name), "data-client": replay.name },
     replay.format !== Format.SC2REPLAY && h("canvas", { class: "small", width: 320, height: 180, "aria-hidden": "true", [wallOf]: replay.name }),
     h("span", { class: "pill on-air" }, "LIVE"),
-    h("strong", {}, replay.mapName || baseOf(replay.name)),
+    h("strong", {}, titleOf(replay)),
     h("span", { class: "quiet" }, replay.lineup || baseOf(replay.name)),
     h("span", { class: "quiet" }, `${lengthText(replay) ? `${lengthText(replay)} · ` : ""}${sizeText(Number(replay.sizeBytes))}`));
 }
@@ -237,14 +233,13 @@ const stateText: Partial<Record<ReplayState, string>> = { [ReplayState.GROWING]:
 
 function row(replay: Replay): HTMLElement {
   const [short] = Object.entries(formats).find(([, [, [format]]]) => format === replay.format) ?? ["file"];
-  const base = baseOf(replay.name);
   const thumb = h("canvas", { class: "thumb", width: 96, height: 54, "aria-hidden": "true", "data-client": replay.name });
   showThumb(thumb, replay);
   return h("li", { "data-client": replay.name, title: replay.name }, h("a", { href: pathOf(replay.name) },
     thumb, h("span", { class: `badge ${short}` }, short),
-    h("span", { class: "title" }, h("strong", {}, replay.mapName || base), h("span", { class: "path" }, replay.lineup ? `${replay.lineup} · ${replay.name}` : replay.name)),
+    h("span", { class: "title" }, h("strong", {}, titleOf(replay)), h("span", { class: "path" }, replay.lineup ? `${replay.lineup} · ${replay.name}` : replay.name)),
     h("span", { class: "state" }, stateText[replay.state]),
     h("span", { class: "length" }, lengthText(replay)),
     h("span", { class: "size" }, sizeText(Number(replay.sizeBytes))),
-    h("time", {}, dateText(replay))));
+    h("time", {}, dateText(replay.startTime ?? replay.modifyTime))));
 }

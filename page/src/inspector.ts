@@ -12,13 +12,6 @@ const examples: Partial<Record<Format, string>> = {
   [Format.TEEHISTORIAN]: "join,message", [Format.DATAFILE]: "group,image", [Format.DEM]: "chat,combat_log", [Format.SC2REPLAY]: "chat,unit_died",
 };
 
-/** The values of the filter box. */
-interface Wanted {
-  kinds: string[];
-  players: number[];
-  types: string[]; // of the events of a demo
-}
-
 /** Shows the events at a tick, or all of a replay without a clock. */
 export class Inspector {
   readonly element: HTMLElement;
@@ -46,9 +39,13 @@ export class Inspector {
       this.status, this.list, h("h2", {}, "The same elsewhere"), this.lines);
   }
 
-  private wanted(): Wanted {
-    const parts = (text: string) => text.split(/[\s,]+/).filter(Boolean);
-    return { kinds: parts(this.kinds.value), players: parts(this.players.value).map(Number).filter(Number.isInteger), types: parts(this.types.value) };
+  /** The filter that the viewer has entered, of the events at a tick. */
+  private filter(tick: number): { kinds?: string[]; players?: number[]; dem?: { types: string[] }; ticks?: { min: number; max: number } } {
+    const parts = ({ value }: HTMLInputElement) => value.split(/[\s,]+/).filter(Boolean);
+    const [kinds, players, types] = [parts(this.kinds), parts(this.players).map(Number).filter(Number.isInteger), parts(this.types)];
+    return {
+      ...(kinds.length && { kinds }), ...(players.length && { players }), ...(types.length && { dem: { types } }), ...(this.tickOf && { ticks: { min: tick, max: tick } }),
+    };
   }
 
   /** Shows the events at the current tick. During playback it updates only every 400 ms, unless now is set. */
@@ -66,11 +63,7 @@ export class Inspector {
   }
 
   private async load(tick: number, signal: AbortSignal): Promise<void> {
-    const { kinds, players, types } = this.wanted();
-    const filter = { kinds, players, ...(types.length ? { dem: { types } } : {}), ...(this.tickOf ? { ticks: { min: tick, max: tick } } : {}) };
-    const stream = client.events(this.replay.name, {
-      include: [filter], ...(this.tickOf ? { tick } : {}), maxBatchEvents: most, signal, retry: false,
-    });
+    const stream = client.events(this.replay.name, { include: [this.filter(tick)], ...(this.tickOf && { tick }), maxBatchEvents: most, signal, retry: false });
     const rows: HTMLElement[] = [];
     let more = false;
     for await (const event of stream) {
@@ -88,29 +81,23 @@ export class Inspector {
   }
 
   private print(tick: number): void {
-    const { kinds, players, types } = this.wanted();
     const { name } = this.replay;
-    const ticks = this.tickOf ? { min: tick, max: tick } : undefined;
-    const filter = { ...(kinds.length ? { kinds } : {}), ...(players.length ? { players } : {}), ...(types.length ? { dem: { types } } : {}), ...(ticks ? { ticks } : {}) };
+    const filter = this.filter(tick);
+    const { kinds, players, dem, ticks } = filter;
     const filtered = Object.keys(filter).length > 0;
-    const request = JSON.stringify({
-      replay: name, ...(ticks ? { start: { tick } } : {}), ...(filtered ? { include: [filter] } : {}),
-    });
+    const request = JSON.stringify({ replay: name, ...(ticks && { start: { tick } }), ...(filtered && { include: [filter] }) });
     const flags = [
       ...(ticks ? [`--tick ${tick}`, `--from-tick ${tick}`, `--to-tick ${tick}`] : []),
-      ...(kinds.length ? [`--kind ${kinds.join()}`] : []), ...(players.length ? [`--player ${players.join()}`] : []),
-      ...(types.length ? [`--type ${types.join()}`] : []),
-    ];
+      kinds && `--kind ${kinds.join()}`, players && `--player ${players.join()}`, dem && `--type ${dem.types.join()}`,
+    ].filter((flag) => flag !== undefined);
     const query = flags.map((flag) => flag.slice(2).replace(" ", "=")).join("&");
     const { host, origin, protocol } = location;
-    const options = [
-      ...(ticks ? [`tick=${tick}`] : []), ...(filtered ? [`include=[EventFilter(${named(filter)})]`] : []),
-    ];
+    const options = [JSON.stringify(name), ticks && `tick=${tick}`, filtered && `include=[EventFilter(${named(filter)})]`].filter(Boolean);
     const texts: [what: string, text: string][] = [
       ["replayd", `replayd cat --addr ${host} ${quote(name)} ${flags.join(" ")}`.trim()],
       ["grpcurl", `grpcurl ${protocol === "https:" ? "" : "-plaintext "}-d ${quote(request)} ${host} replayd.v1.ReplayService/StreamEvents`],
       ["curl", `curl -sN ${quote(`${origin}/v1/replays/${name.split("/").map(encodeURIComponent).join("/")}/events${query && `?${query}`}`)}`],
-      ["Python", `${filtered ? "from replayd.v1.filter_pb2 import EventFilter\n" : ""}for event in replayd.connect(${JSON.stringify(host)}).events(${[JSON.stringify(name), ...options].join(", ")}): print(event)`],
+      ["Python", `${filtered ? "from replayd.v1.filter_pb2 import EventFilter\n" : ""}for event in replayd.connect(${JSON.stringify(host)}).events(${options.join(", ")}): print(event)`],
     ];
     fill(this.lines, ...texts.map(([what, text]) => h("div", { class: "line" }, h("span", { class: "what" }, what), h("code", {}, text),
       h("button", {

@@ -1,26 +1,32 @@
 // The entry point: shows the view for the address.
 
 import { Code, Format, ReplaydError } from "@replayd/client";
-import { fill, h, pathOf } from "./dom.js";
+import { watchSleep } from "./connection.js";
+import { errorText, fill, h, pathOf } from "./dom.js";
 import { forgetFile, isTemporary, uploadFile } from "./file.js";
 import { home, homeParameters } from "./home.js";
 import { mapView } from "./mapview.js";
-import { ask, client, wantsToken, watchSleep } from "./net.js";
+import { ask, client, wantsToken } from "./net.js";
 import { play } from "./player.js";
 import { askToken } from "./token.js";
 
 const app = document.getElementById("app")!;
 let shown = new AbortController();
 
-/** Shows the view for the current address. */
-async function show(): Promise<void> {
+/** Ends the view that is shown. Returns the signal of the next one. */
+function next(): AbortSignal {
   shown.abort();
   shown = new AbortController();
-  const { signal } = shown;
+  return shown.signal;
+}
+
+/** Shows the view for the current address. */
+async function show(): Promise<void> {
+  const signal = next();
   const known = location.pathname.startsWith("/replay/") ? ["tick", "player", "overlay", "bg", "time"] : homeParameters;
   const unknown = [...new URLSearchParams(location.search).keys()].find((name) => !known.includes(name));
   if (unknown !== undefined) { // a misspelt one would show something else than the link says
-    return failed(new Error(`“${unknown}” in the address is no parameter of this page; these are: ${known.join(", ")}.`));
+    return failed(signal, new Error(`“${unknown}” in the address is no parameter of this page; these are: ${known.join(", ")}.`));
   }
   if (!location.pathname.startsWith("/replay/")) return home(app, signal, drop);
   fill(app, h("main", { class: "middle" }, h("p", { class: "quiet", role: "status" }, "Loading …")));
@@ -38,31 +44,27 @@ async function show(): Promise<void> {
     if (replay.format === Format.DATAFILE) return await mapView(app, signal, replay);
     play(app, signal, replay);
   } catch (error) {
-    if (signal.aborted) return;
-    if (wantsToken(error)) return void askToken(app);
-    failed(error);
+    failed(signal, error);
   }
 }
 
-function failed(error: unknown): void {
-  const text = error instanceof Error ? error.message : String(error);
-  fill(app, h("main", { class: "middle" }, h("h1", {}, "This cannot be shown"), h("p", {}, text), h("p", {}, h("a", { href: "/" }, "All replays"))));
+/** Says why a view cannot be shown. */
+function failed(signal: AbortSignal, error: unknown): void {
+  if (signal.aborted) return;
+  if (wantsToken(error)) return void askToken(app);
+  fill(app, h("main", { class: "middle" }, h("h1", {}, "This cannot be shown"), h("p", {}, errorText(error)), h("p", {}, h("a", { href: "/" }, "All replays"))));
 }
 
 /** Uploads a local file and shows it. */
 async function drop(file: File): Promise<void> {
-  shown.abort();
-  shown = new AbortController();
-  const { signal } = shown;
+  const signal = next();
   try {
     const replay = await uploadFile(app, file, signal, () => void show());
     if (signal.aborted) return;
     history.pushState(null, "", pathOf(replay.name));
     await show();
   } catch (error) {
-    if (signal.aborted) return;
-    if (wantsToken(error)) return void askToken(app);
-    failed(error);
+    failed(signal, error);
   }
 }
 

@@ -1,7 +1,9 @@
 // The physics of a Teeworlds map, from datafile events, and how to draw them.
 
 import type { Client } from "@replayd/client";
-import { LayerKind } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
+import { LayerKind, type TileLayer, type Tiles } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
+import { channels, circle, line } from "./draw.js";
+import { Lazy } from "./lazy.js";
 import { theme } from "./theme.js";
 
 /** The size of a tile in world units. */
@@ -21,6 +23,16 @@ function lookOf(index: number): Look {
   return looks[index] ?? (index === 0 ? Look.Air : Look.Other);
 }
 
+/** The colours of looks, in a theme. */
+const colours = new Lazy((t: ReturnType<typeof theme>): Record<Look, string> => ({
+  [Look.Air]: "#00000000", [Look.Solid]: t.wall, [Look.Unhookable]: t.metal, [Look.Death]: t.death, [Look.Freeze]: t.freeze, [Look.Unfreeze]: t.unfreeze,
+  [Look.Deep]: t.deep, [Look.Start]: t.start, [Look.Finish]: t.finish, [Look.Checkpoint]: t.start, [Look.Stopper]: t.mark,
+  [Look.Through]: t.through, [Look.Spawn]: t.start, [Look.Other]: t.mark,
+}));
+
+/** The layers that are drawn over the others, and their colours. */
+const overlays = [[LayerKind.TUNE, "tune"], [LayerKind.SPEEDUP, "boost"], [LayerKind.TELE, "tele"], [LayerKind.SWITCH, "switch"]] as const;
+
 /** The number of tiles along a side of a piece. A piece is drawn once and cached. */
 const pieceTiles = 16;
 /** The sizes of a tile, in pixels, at which pieces are drawn. */
@@ -31,68 +43,63 @@ const keptPixels = 20e6;
 const overviewTile = 3;
 const overviewSide = 2048;
 
+/** The layers of physics, and which byte of a tile says what it is, by the bytes that a tile has. */
+const physics: Partial<Record<LayerKind, Record<number, number>>> = {
+  [LayerKind.GAME]: {}, [LayerKind.FRONT]: {}, [LayerKind.TELE]: { 2: 1 }, [LayerKind.SPEEDUP]: { 6: 2 }, [LayerKind.SWITCH]: { 4: 1 }, [LayerKind.TUNE]: { 2: 1 },
+};
+
 /** The physics of a map. */
 export class GameMap {
-  private readonly tiles: Uint8Array;
-  private readonly front: Uint8Array;
-  private readonly tele: Uint8Array;
-  private readonly boost: Uint8Array;
-  private readonly switches: Uint8Array;
-  private readonly tune: Uint8Array;
+  private readonly layers: Partial<Record<LayerKind, Uint8Array>> = {};
   private readonly pieces = new Map<string, HTMLCanvasElement>();
   private pixels = 0;
   private whole: HTMLCanvasElement | undefined;
   private shade = "";
 
   constructor(readonly width: number, readonly height: number) {
-    this.tiles = new Uint8Array(width * height);
-    this.front = new Uint8Array(width * height);
-    this.tele = new Uint8Array(width * height);
-    this.boost = new Uint8Array(width * height);
-    this.switches = new Uint8Array(width * height);
-    this.tune = new Uint8Array(width * height);
+    for (const kind of Object.keys(physics)) this.layers[Number(kind) as LayerKind] = new Uint8Array(width * height);
   }
 
   /** Loads a map's physics. Returns undefined if the map has none. */
   static async load(client: Client, name: string, signal?: AbortSignal): Promise<GameMap | undefined> {
-    const physics = new Map<number, { kind: LayerKind; width: number; height: number }>();
-    for await (const { event } of client.events(name, { kinds: ["tile_layer"], signal })) {
-      if (event.kind.case !== "tileLayer") continue;
-      const { layer, kind, width, height } = event.kind.value;
-      if (kind >= LayerKind.GAME && kind <= LayerKind.TUNE) physics.set(layer, { kind, width, height });
+    const found: TileLayer[] = [];
+    for await (const { event: { kind } } of client.events(name, { kinds: ["tile_layer"], signal })) {
+      if (kind.case === "tileLayer" && physics[kind.value.kind]) found.push(kind.value);
     }
-    const game = [...physics.values()].find(({ kind }) => kind === LayerKind.GAME);
+    const game = found.find(({ kind }) => kind === LayerKind.GAME);
     if (!game || game.width * game.height > 1e8) return undefined;
     const map = new GameMap(game.width, game.height);
-    for await (const { event } of client.events(name, { kinds: ["tiles"], layers: [...physics.keys()], signal })) {
-      if (event.kind.case !== "tiles") continue;
-      const { kind, x, y, columns, rows, bytesPerTile, data } = event.kind.value;
-      map.put(kind, x, y, columns, rows, bytesPerTile, data);
+    for await (const { event: { kind } } of client.events(name, { kinds: ["tiles"], layers: found.map(({ layer }) => layer), signal })) {
+      if (kind.case === "tiles") map.put(kind.value);
     }
     return map;
   }
 
   /** Sets a rectangle of tiles. */
-  put(kind: LayerKind, x: number, y: number, columns: number, rows: number, bytes: number, data: Uint8Array): void {
-    const layers: Partial<Record<LayerKind, [to: Uint8Array, at: number]>> = {
-      [LayerKind.GAME]: [this.tiles, 0], [LayerKind.FRONT]: [this.front, 0],
-      [LayerKind.TELE]: [this.tele, bytes === 2 ? 1 : 0], [LayerKind.SPEEDUP]: [this.boost, bytes === 6 ? 2 : 0],
-      [LayerKind.SWITCH]: [this.switches, bytes === 4 ? 1 : 0], [LayerKind.TUNE]: [this.tune, bytes === 2 ? 1 : 0],
-    };
-    const layer = layers[kind];
+  put({ kind, x, y, columns, rows, bytesPerTile: bytes, data }: Tiles): void {
+    const layer = this.layers[kind];
     if (!layer) return;
-    for (let row = 0; row < rows; row++) {
-      if (y + row >= this.height) return;
+    const at = physics[kind]![bytes] ?? 0;
+    for (let row = 0; row < rows && y + row < this.height; row++) {
       for (let column = 0; column < columns && x + column < this.width; column++) {
-        layer[0][(y + row) * this.width + x + column] = data[(row * columns + column) * bytes + layer[1]];
+        layer[(y + row) * this.width + x + column] = data[(row * columns + column) * bytes + at];
       }
     }
   }
 
+  /** What a layer has at a position. */
+  private at(kind: LayerKind, x: number, y: number): number {
+    return this.layers[kind]![y * this.width + x];
+  }
+
+  private has(x: number, y: number): boolean {
+    return x >= 0 && y >= 0 && x < this.width && y < this.height;
+  }
+
   /** How the tile at a position is drawn. Positions beyond the map look like the nearest tile at its edge. */
   private look(x: number, y: number): Look {
-    const index = Math.min(Math.max(y, 0), this.height - 1) * this.width + Math.min(Math.max(x, 0), this.width - 1);
-    return lookOf(this.tiles[index] || this.front[index]);
+    const [column, row] = [Math.min(Math.max(x, 0), this.width - 1), Math.min(Math.max(y, 0), this.height - 1)];
+    return lookOf(this.at(LayerKind.GAME, column, row) || this.at(LayerKind.FRONT, column, row));
   }
 
   /** Draws the visible part, with the camera in the middle. The context's units are pixels, scale is pixels per world unit. */
@@ -107,16 +114,12 @@ export class GameMap {
     if (wanted < overviewTile) return this.overview(context, cameraX, cameraY, scale, width, height);
     const detail = details.find((pixels) => pixels >= wanted * 0.99) ?? details.at(-1)!;
     const span = pieceTiles * tileSize;
-    const left = Math.floor((cameraX - width / 2 / scale) / span);
-    const right = Math.floor((cameraX + width / 2 / scale) / span);
-    const top = Math.floor((cameraY - height / 2 / scale) / span);
-    const bottom = Math.floor((cameraY + height / 2 / scale) / span);
+    const [left, right] = [-1, 1].map((side) => Math.floor((cameraX + (side * width) / 2 / scale) / span));
+    const [top, bottom] = [-1, 1].map((side) => Math.floor((cameraY + (side * height) / 2 / scale) / span));
     for (let row = top; row <= bottom; row++) {
       for (let column = left; column <= right; column++) {
-        const x = Math.round((column * span - cameraX) * scale + width / 2);
-        const y = Math.round((row * span - cameraY) * scale + height / 2);
-        const nextX = Math.round(((column + 1) * span - cameraX) * scale + width / 2);
-        const nextY = Math.round(((row + 1) * span - cameraY) * scale + height / 2);
+        const [x, nextX] = [column, column + 1].map((at) => Math.round((at * span - cameraX) * scale + width / 2));
+        const [y, nextY] = [row, row + 1].map((at) => Math.round((at * span - cameraY) * scale + height / 2));
         context.drawImage(this.piece(column, row, detail), x, y, nextX - x, nextY - y);
       }
     }
@@ -156,13 +159,11 @@ export class GameMap {
 
   /** Draws the whole map from one small picture, with wall around it where its corner is wall. */
   private overview(c: CanvasRenderingContext2D, cameraX: number, cameraY: number, scale: number, width: number, height: number): void {
-    const t = theme();
     const whole = (this.whole ??= this.small());
     const [x, y] = [width / 2 - cameraX * scale, height / 2 - cameraY * scale];
     const [wide, tall] = [this.width * tileSize * scale, this.height * tileSize * scale];
-    const corner = this.look(0, 0);
-    if (corner === Look.Solid || corner === Look.Unhookable) {
-      c.fillStyle = corner === Look.Solid ? t.wall : t.metal;
+    if (this.isWall(0, 0)) {
+      c.fillStyle = colours.of(theme())[this.look(0, 0)];
       c.fillRect(0, 0, width, y);
       c.fillRect(0, y + tall, width, height);
       c.fillRect(0, y, x, tall);
@@ -180,15 +181,10 @@ export class GameMap {
     const context = canvas.getContext("2d")!;
     const picture = context.createImageData(canvas.width, canvas.height);
     const t = theme();
-    const colours: Record<Look, string> = {
-      [Look.Air]: "#00000000", [Look.Solid]: t.wall, [Look.Unhookable]: t.metal, [Look.Death]: t.death, [Look.Freeze]: t.freeze, [Look.Unfreeze]: t.unfreeze,
-      [Look.Deep]: t.deep, [Look.Start]: t.start, [Look.Finish]: t.finish, [Look.Checkpoint]: `${t.start}59`, [Look.Stopper]: `${t.mark}59`,
-      [Look.Through]: t.through, [Look.Spawn]: t.start, [Look.Other]: `${t.mark}2e`,
-    };
-    const parts = Object.fromEntries(Object.entries(colours).map(([look, hex]) =>
-      [look, [1, 3, 5, 7].map((at) => at < hex.length ? parseInt(hex.slice(at, at + 2), 16) : 255)]));
+    const parts = { ...colours.of(t), [Look.Checkpoint]: `${t.start}59`, [Look.Stopper]: `${t.mark}59`, [Look.Other]: `${t.mark}2e` };
+    const pixels = Object.values(parts).map(channels);
     for (let y = 0; y < canvas.height; y++) {
-      for (let x = 0; x < canvas.width; x++) picture.data.set(parts[this.look(x * step, y * step)], (y * canvas.width + x) * 4);
+      for (let x = 0; x < canvas.width; x++) picture.data.set(pixels[this.look(x * step, y * step)], (y * canvas.width + x) * 4);
     }
     context.putImageData(picture, 0, 0);
     return canvas;
@@ -197,9 +193,7 @@ export class GameMap {
   /** Whether a tile is wall with wall on all sides, and nothing else. */
   private plain(x: number, y: number): boolean {
     if (this.look(x, y) !== Look.Solid || !this.isWall(x, y - 1) || !this.isWall(x, y + 1) || !this.isWall(x - 1, y) || !this.isWall(x + 1, y)) return false;
-    const index = y * this.width + x;
-    const inside = x >= 0 && y >= 0 && x < this.width && y < this.height;
-    return !inside || (this.tune[index] | this.boost[index] | this.tele[index] | this.switches[index]) === 0;
+    return !this.has(x, y) || overlays.every(([kind]) => !this.at(kind, x, y));
   }
 
   /** Whether nobody can be at a tile. */
@@ -211,66 +205,54 @@ export class GameMap {
   private tile(c: CanvasRenderingContext2D, x: number, y: number, px: number, py: number, size: number): void {
     const look = this.look(x, y);
     const t = theme();
-    if (look === Look.Solid || look === Look.Unhookable) this.wall(c, look, x, y, px, py, size);
-    const index = y * this.width + x;
-    const inside = x >= 0 && y >= 0 && x < this.width && y < this.height;
+    c.fillStyle = colours.of(t)[look];
     switch (look) {
+      case Look.Solid:
+      case Look.Unhookable:
+        this.wall(c, look, x, y, px, py, size);
+        break;
       case Look.Freeze:
       case Look.Deep:
       case Look.Death:
       case Look.Unfreeze:
-      case Look.Through: {
-        c.fillStyle = { [Look.Freeze]: t.freeze, [Look.Deep]: t.deep, [Look.Death]: t.death, [Look.Unfreeze]: t.unfreeze, [Look.Through]: t.through }[look];
+      case Look.Through:
         c.fillRect(px, py, size, size);
         if (size < 8) break;
         c.globalAlpha = 0.5;
         if (look === Look.Death) { // points
-          c.beginPath();
-          c.moveTo(px + size * 0.2, py + size * 0.7);
-          c.lineTo(px + size * 0.5, py + size * 0.25);
-          c.lineTo(px + size * 0.8, py + size * 0.7);
+          line(c, { x: px + size * 0.2, y: py + size * 0.7 }, { x: px + size * 0.5, y: py + size * 0.25 }, { x: px + size * 0.8, y: py + size * 0.7 });
           c.fill();
         } else if (look !== Look.Through) {
-          c.beginPath();
-          c.arc(px + size / 2, py + size / 2, size * 0.13, 0, 7);
+          circle(c, px + size / 2, py + size / 2, size * 0.13);
           c.fill();
         }
-        c.globalAlpha = 1;
         break;
-      }
       case Look.Start:
-      case Look.Finish: {
-        const half = size / 2;
-        for (const [dx, dy] of [[0, 0], [1, 0], [0, 1], [1, 1]]) {
-          c.fillStyle = look === Look.Start ? t.start : t.finish;
-          c.globalAlpha = (dx + dy) % 2 ? 0.85 : 0.3;
-          c.fillRect(px + dx * half, py + dy * half, half, half);
+      case Look.Finish:
+        for (const [dx, dy] of [[0, 0], [0.5, 0], [0, 0.5], [0.5, 0.5]]) { // a chequer
+          c.globalAlpha = dx === dy ? 0.3 : 0.85;
+          c.fillRect(px + dx * size, py + dy * size, size / 2, size / 2);
         }
-        c.globalAlpha = 1;
         break;
-      }
       case Look.Checkpoint:
       case Look.Stopper:
       case Look.Other:
-        c.fillStyle = look === Look.Checkpoint ? t.start : t.mark;
         c.globalAlpha = look === Look.Other ? 0.18 : 0.35;
         c.fillRect(px + size * 0.2, py + size * 0.2, size * 0.6, size * 0.6);
-        c.globalAlpha = 1;
         break;
       case Look.Spawn:
-        if (!inside) break;
+        if (!this.has(x, y)) break;
         c.strokeStyle = t.mark;
         c.lineWidth = Math.max(1, size / 16);
         c.globalAlpha = 0.6;
-        c.beginPath();
-        c.arc(px + size / 2, py + size / 2, size * 0.34, 0, 7);
+        circle(c, px + size / 2, py + size / 2, size * 0.34);
         c.stroke();
-        c.globalAlpha = 1;
     }
-    if (!inside) return;
-    for (const [layer, colour] of [[this.tune, t.tune], [this.boost, t.boost], [this.tele, t.tele], [this.switches, t.switch]] as const) {
-      if (!layer[index]) continue;
-      c.fillStyle = colour;
+    c.globalAlpha = 1;
+    if (!this.has(x, y)) return;
+    for (const [kind, colour] of overlays) {
+      if (!this.at(kind, x, y)) continue;
+      c.fillStyle = t[colour];
       c.fillRect(px, py, size, size);
     }
   }
@@ -281,7 +263,6 @@ export class GameMap {
     const up = this.isWall(x, y - 1), down = this.isWall(x, y + 1), left = this.isWall(x - 1, y), right = this.isWall(x + 1, y);
     const round = size >= 8 ? size * 0.28 : 0;
     const corners = [!up && !left, !up && !right, !down && !right, !down && !left].map((free) => (free ? round : 0));
-    c.fillStyle = look === Look.Solid ? t.wall : t.metal;
     c.beginPath();
     c.roundRect(px, py, size, size, corners);
     c.fill();

@@ -2,8 +2,9 @@
 
 import type { Client } from "@replayd/client";
 import {
-  Curve, type Entity, type EnvelopePoint, type Group, LayerKind, type Link, type PhysicsTile, PixelFormat, type Quad, type QuadLayer, type TileLayer,
+  Curve, type Entity, type EnvelopePoint, type Group, LayerKind, type Link, type PhysicsTile, PixelFormat, type Quad, type TileLayer, type Tiles,
 } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
+import { Lazy } from "./lazy.js";
 import { GameMap, tileSize } from "./map.js";
 import { getFile } from "./net.js";
 
@@ -32,6 +33,8 @@ export interface Picture {
   width: number;
   height: number;
   external: boolean;
+  /** The format of its data in the file. */
+  format: PixelFormat;
   /** RGBA, row by row. */
   pixels?: Uint8Array;
 }
@@ -87,12 +90,6 @@ function bezier(a: EnvelopePoint, b: EnvelopePoint, channel: number, part: numbe
   return cubic(y1, y2, (low + high) / 2);
 }
 
-/** The description of a tile under the cursor. */
-export interface Found {
-  layer: LayerKind;
-  tile: PhysicsTile;
-}
-
 export class MapData {
   readonly groups = new Map<number, Group>();
   readonly layers: Layer[] = [];
@@ -101,13 +98,14 @@ export class MapData {
   readonly entities: (Entity & { kind: LayerKind })[] = [];
   readonly links: Link[] = [];
   /** The runs of tiles that affect play, by kind of layer and row. */
-  private readonly rows = new Map<LayerKind, Map<number, PhysicsTile[]>>();
+  private readonly rows = new Lazy((_kind: LayerKind) => new Lazy((_row: number): PhysicsTile[] => []));
   physics: GameMap | undefined;
 
   /** Loads a map. Without details it has what is drawn alone, without what is told of tiles. told is called with the number of tiles so far. */
   static async load(client: Client, name: string, signal?: AbortSignal, details = true, told: (tiles: number) => void = () => {}): Promise<MapData> {
     const map = new MapData();
     let loaded = 0;
+    const waiting: Tiles[] = []; // for the game layer
     const byIndex = new Map<number, Layer>();
     const add = (layer: Layer) => {
       byIndex.set(layer.index, layer);
@@ -115,7 +113,6 @@ export class MapData {
     };
     const kinds = ["group", "tile_layer", "tiles", "quad_layer", "quads", "image", "image_data", "envelope", "envelope_points"] as const;
     const more = details ? ["physics_tiles", "entities", "link"] as const : [];
-    const described = new Map<number, { width: number; height: number }>();
     for await (const { event } of client.events(name, { kinds: [...kinds, ...more], signal })) {
       const { kind } = event;
       switch (kind.case) {
@@ -125,8 +122,7 @@ export class MapData {
         case "image": {
           const { image, width, height, external, name: title, format } = kind.value;
           const whole = !external && width > 0 && height > 0 && width * height * 4 <= mostPixels && format !== PixelFormat.UNSPECIFIED;
-          map.images.set(image, { name: title, width, height, external, ...(whole ? { pixels: new Uint8Array(width * height * 4).fill(255) } : {}) });
-          formats.set(map.images.get(image)!, format);
+          map.images.set(image, { name: title, width, height, external, format, ...(whole ? { pixels: new Uint8Array(width * height * 4).fill(255) } : {}) });
           break;
         }
         case "imageData":
@@ -144,42 +140,34 @@ export class MapData {
           const size = value.width * value.height;
           if (value.kind === LayerKind.TILES && size <= mostTiles) layer.cells = new Uint8Array(size * 2);
           if (value.kind === LayerKind.GAME && size <= mostTiles) map.physics = new GameMap(value.width, value.height);
-          described.set(value.layer, value);
           if (value.image !== undefined) layer.image = map.images.get(value.image);
           add(layer);
           break;
         }
         case "tiles": {
-          const { layer: index, kind: what, x, y, columns, rows, bytesPerTile, data } = kind.value;
+          const { layer, x, y, columns, rows, bytesPerTile, data } = kind.value;
           told((loaded += columns * rows));
-          map.tiles.push(() => map.physics?.put(what, x, y, columns, rows, bytesPerTile, data));
-          const layer = byIndex.get(index);
-          const size = described.get(index);
-          if (!layer?.cells || !size) break;
+          waiting.push(kind.value);
+          const { cells, tiles } = byIndex.get(layer) ?? {};
+          if (!cells || !tiles) break;
           for (let row = 0; row < rows; row++) {
             for (let column = 0; column < columns; column++) {
-              const [to, from] = [((y + row) * size.width + x + column) * 2, (row * columns + column) * bytesPerTile];
-              layer.cells[to] = data[from];
-              layer.cells[to + 1] = data[from + 1];
+              const [to, from] = [((y + row) * tiles.width + x + column) * 2, (row * columns + column) * bytesPerTile];
+              [cells[to], cells[to + 1]] = [data[from], data[from + 1]];
             }
           }
           break;
         }
         case "quadLayer":
-          add({ index: kind.value.layer, group: kind.value.group ?? -1, kind: LayerKind.QUADS, name: kind.value.name, what: quadsName(kind.value), detail: kind.value.detail, quads: [],
+          add({ index: kind.value.layer, group: kind.value.group ?? -1, kind: LayerKind.QUADS, name: kind.value.name, what: kind.value.numQuads === 1 ? "1 quad" : `${kind.value.numQuads} quads`, detail: kind.value.detail, quads: [],
             ...(kind.value.image !== undefined ? { image: map.images.get(kind.value.image) } : {}) });
           break;
         case "quads":
           byIndex.get(kind.value.layer)?.quads?.push(...kind.value.quads);
           break;
         case "physicsTiles": {
-          let rows = map.rows.get(kind.value.kind);
-          if (!rows) map.rows.set(kind.value.kind, (rows = new Map()));
-          for (const tile of kind.value.tiles) {
-            const row = rows.get(tile.y);
-            if (row) row.push(tile);
-            else rows.set(tile.y, [tile]);
-          }
+          const rows = map.rows.of(kind.value.kind);
+          for (const tile of kind.value.tiles) rows.of(tile.y).push(tile);
           break;
         }
         case "entities":
@@ -189,23 +177,18 @@ export class MapData {
           map.links.push(kind.value);
       }
     }
-    for (const one of map.tiles) one();
-    map.tiles.length = 0;
+    for (const tiles of waiting) map.physics?.put(tiles);
     await Promise.all([...map.images.values()].filter(({ external }) => external).map((image) => fetchImage(image, signal)));
     return map;
   }
 
-  /** Tiles that wait for the game layer. */
-  private readonly tiles: (() => void)[] = [];
-
   /** The tiles that affect play at a point of the world. */
-  find(x: number, y: number): Found[] {
+  find(x: number, y: number): { layer: LayerKind; tile: PhysicsTile }[] {
     const [column, row] = [Math.floor(x / tileSize), Math.floor(y / tileSize)];
-    const found: Found[] = [];
-    for (const [layer, rows] of this.rows) {
+    const found = [...this.rows].flatMap(([layer, rows]) => {
       const tile = rows.get(row)?.find((run) => run.x <= column && column < run.x + run.columns);
-      if (tile) found.push({ layer, tile });
-    }
+      return tile ? [{ layer, tile }] : [];
+    });
     return found.sort((a, b) => a.layer - b.layer);
   }
 
@@ -251,12 +234,10 @@ async function fetchImage(image: Picture, signal?: AbortSignal): Promise<void> {
   }
 }
 
-const formats = new WeakMap<Picture, PixelFormat>();
-
 /** Puts a piece of an image's data where it belongs. */
 function put(picture: Picture | undefined, offset: number, data: Uint8Array): void {
   if (!picture?.pixels) return;
-  if (formats.get(picture) !== PixelFormat.RGB) {
+  if (picture.format !== PixelFormat.RGB) {
     picture.pixels.set(data.subarray(0, Math.max(0, picture.pixels.length - offset)), offset);
     return;
   }
@@ -264,10 +245,6 @@ function put(picture: Picture | undefined, offset: number, data: Uint8Array): vo
     const at = offset + i;
     picture.pixels[Math.floor(at / 3) * 4 + (at % 3)] = data[i];
   }
-}
-
-function quadsName({ numQuads }: QuadLayer): string {
-  return numQuads === 1 ? "1 quad" : `${numQuads} quads`;
 }
 
 export const kindNames: Partial<Record<LayerKind, string>> = {

@@ -3,6 +3,7 @@
 import type { Replay } from "@replayd/client";
 import { LayerKind, type Link } from "@replayd/client/gen/replayd/datafile/v1/events_pb.js";
 import { Designed } from "./designed.js";
+import { circle, type Point } from "./draw.js";
 import { fill, h, sizeText } from "./dom.js";
 import { Game } from "./game.js";
 import { facts, Inspector } from "./inspector.js";
@@ -26,27 +27,13 @@ class MapScene extends Scene {
   links = true;
   /** The link under the cursor. */
   marked: Link | undefined;
-  private drawn = "";
   /** The time of the animation in milliseconds; it can be fixed for a picture. */
   time = 0;
 
   protected override paint(c: CanvasRenderingContext2D, _: unknown, ratio: number): void {
-    const { data, designed } = this;
+    const { data } = this;
     if (!data) return;
-    const { width, height } = c.canvas;
-    const { x, y, scale } = this.camera;
-    if (designed) {
-      const frame = designed.animated ? Math.floor(this.time / 33) : 0;
-      const key = [x, y, scale, width, height, frame, ...this.hidden].join();
-      if (key !== this.drawn) designed.draw(this.camera, ratio, width, height, this.time, (layer) => !this.hidden.has(layer.index));
-      this.drawn = key;
-      c.drawImage(designed.canvas, 0, 0);
-    }
-    if (this.physics) {
-      c.globalAlpha = designed && data.layers.some((layer) => MapData.drawn(layer) && !this.hidden.has(layer.index)) ? 0.55 : 1;
-      data.physics?.draw(c, x, y, scale * ratio, width, height);
-      c.globalAlpha = 1;
-    }
+    this.ground(c, ratio, this.designed, this.time, ({ index }) => !this.hidden.has(index), this.physics);
     if (this.links) for (const link of data.links) this.link(c, ratio, link);
     if (this.withEntities) this.entities(c, ratio);
   }
@@ -68,8 +55,7 @@ class MapScene extends Scene {
         c.moveTo(x0, y0);
         c.quadraticCurveTo((x0 + x1) / 2, (y0 + y1) / 2 - bend, x1, y1);
         c.stroke();
-        c.beginPath();
-        c.arc(x1, y1, 4 / this.camera.scale, 0, 7);
+        circle(c, x1, y1, 4 / this.camera.scale);
         c.fill();
       }
     }
@@ -88,8 +74,7 @@ class MapScene extends Scene {
       c.fillStyle = name?.startsWith("spawn") ? t.start : t.finish;
       c.strokeStyle = t.outline;
       c.lineWidth = 1.5;
-      c.beginPath();
-      c.arc(at.x, at.y, Math.max(2.5, Math.min(7, 9 * this.camera.scale)), 0, 7);
+      circle(c, at.x, at.y, Math.max(2.5, Math.min(7, 9 * this.camera.scale)));
       c.fill();
       c.stroke();
       if (named && kind !== LayerKind.SWITCH) label(c, ratio, words(name ?? "") || "entity", at.x, at.y - 14, false);
@@ -97,7 +82,7 @@ class MapScene extends Scene {
   }
 
   /** A point of the page in world units. */
-  toWorld(x: number, y: number): { x: number; y: number } {
+  toWorld(x: number, y: number): Point {
     return { x: this.camera.x + (x - this.width / 2) / this.camera.scale, y: this.camera.y + (y - this.height / 2) / this.camera.scale };
   }
 

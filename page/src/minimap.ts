@@ -1,25 +1,12 @@
 // A map that shows only its edges and the positions of players, for Source 2 demos and StarCraft II.
 
+import { type Area, line } from "./draw.js";
 import type { World } from "./format.js";
-import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
+import { type Camera, Stage } from "./stage.js";
 import { Steps, type Place } from "./steps.js";
 import type { Overview } from "./overview.js";
 import { theme } from "./theme.js";
 import type { Walked } from "./walked.js";
-
-/** A rectangle of the world. y points down. */
-export interface Area {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-}
-
-/** Extends an area to contain a point. */
-export function stretch(area: Area | undefined, { x, y }: { x: number; y: number }): Area {
-  if (!area) return { left: x, right: x, top: y, bottom: y };
-  return { left: Math.min(area.left, x), right: Math.max(area.right, x), top: Math.min(area.top, y), bottom: Math.max(area.bottom, y) };
-}
 
 export abstract class Minimap<W extends World> extends Stage<W> {
   protected get scales(): readonly [number, number] {
@@ -110,23 +97,10 @@ export abstract class Minimap<W extends World> extends Stage<W> {
       const age = (tick - places.ticks[index]) / ticks;
       if (age > 1 || !older || Math.abs(older.x - newer.x) + Math.abs(older.y - newer.y) > furthest) break;
       c.globalAlpha = 0.6 * (1 - age);
-      c.beginPath();
-      c.moveTo(newer.x, newer.y);
-      c.lineTo(older.x, older.y);
+      line(c, newer, older);
       c.stroke();
       newer = older;
     }
     c.globalAlpha = 1;
   }
-
-  /** Draws the ring around the followed player, in CSS pixels. */
-  protected ring(c: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
-    c.strokeStyle = theme().finish;
-    c.lineWidth = 2;
-    c.beginPath();
-    c.arc(x, y, radius, 0, 7);
-    c.stroke();
-  }
 }
-
-export type { Spot, Thing };

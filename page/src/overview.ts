@@ -1,23 +1,14 @@
 // Pictures of maps seen from above, as far as the daemon has them.
 
 import { Code, ReplaydError } from "@replayd/client";
-import type { Area } from "./minimap.js";
+import type { Area } from "./draw.js";
+import { errorText } from "./dom.js";
 import { ask, getFile } from "./net.js";
 
-/** A picture, and which part of the world it shows. */
+/** A picture of a map, and which part of the world it shows. */
 export interface Overview {
-  picture: ImageBitmap;
+  picture: CanvasImageSource;
   area: Area;
-}
-
-/** What the daemon says of the picture of a map. */
-interface Said {
-  image?: string;
-  left: number;
-  top: number;
-  width: number;
-  height: number;
-  error?: string;
 }
 
 /** The picture of a map, or why there is none, in one sentence. */
@@ -28,11 +19,11 @@ export async function overviewOf(map: string, signal: AbortSignal): Promise<Over
   try {
     const answer = /^[\w-]{1,64}$/.test(map) ? await get(`/assets/overview/${map}`) : undefined;
     if (answer?.status !== 200) return none;
-    const { image, left, top, width, height, error } = (await answer.json()) as Said;
+    const { image, left, top, width, height, error } = (await answer.json()) as Record<"left" | "top" | "width" | "height", number> & { image?: string; error?: string };
     if (!image) return `The picture of the map “${map}” cannot be shown: ${error}.`;
     const picture = await createImageBitmap(await (await get(image)).blob());
     return { picture, area: { left, top: -top, right: left + width, bottom: height - top } };
   } catch (error) {
-    return `The picture of the map “${map}” cannot be shown: ${error instanceof Error ? error.message : String(error)}.`;
+    return `The picture of the map “${map}” cannot be shown: ${errorText(error)}.`;
   }
 }

@@ -4,9 +4,9 @@ import { Format, type Replay } from "@replayd/client";
 import { ReplayState } from "@replayd/client/gen/replayd/v1/replay_pb.js";
 import { Charts } from "./chart.js";
 import { dem } from "./dem.js";
-import { baseOf, fill, h, icon, keepAtEnd, rename, timeText, update } from "./dom.js";
+import { baseOf, dateText, errorText, fill, h, icon, keepAtEnd, rename, say, timeText, titleOf, update } from "./dom.js";
 import type { Choice } from "./draft.js";
-import type { Format as Played, News, Person, World } from "./format.js";
+import type { Format as Played, News, Person, Side, World } from "./format.js";
 import { fileOf, isTemporary } from "./file.js";
 import { Game } from "./game.js";
 import { heats } from "./heat.js";
@@ -34,18 +34,17 @@ const keyNames = [
 export function bar(replay: Replay, ...more: (HTMLElement | false)[]): HTMLElement {
   const { header } = replay;
   const server = header.case === "teehistorian" ? header.value.serverName : "";
-  const date = replay.startTime ? new Date(Number(replay.startTime.seconds) * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "";
   return h("header", { class: "topbar" },
     h("a", { class: "back", href: "/", "aria-label": "All replays" }, icon("back")),
-    h("div", { class: "heading" }, h("h1", {}, isTemporary(replay.name) ? fileOf(replay.name) : replay.mapName || baseOf(replay.name)),
-      h("p", { class: "quiet" }, [server, date].filter(Boolean).join(" · ") || fileOf(replay.name))),
+    h("div", { class: "heading" }, h("h1", {}, isTemporary(replay.name) ? fileOf(replay.name) : titleOf(replay)),
+      h("p", { class: "quiet" }, [server, dateText(replay.startTime)].filter(Boolean).join(" · ") || fileOf(replay.name))),
     ...more);
 }
 
 /** Shows the facts and events of a replay that has no player. */
 export function factsView(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
   const inspector = new Inspector(replay, signal);
-  document.title = `${replay.mapName || baseOf(replay.name)} · replayd`;
+  document.title = `${titleOf(replay)} · replayd`;
   fill(app, h("main", { class: "sheet" }, bar(replay), facts(replay), inspector.element));
   inspector.update(true);
 }
@@ -93,9 +92,8 @@ function pointing(canvas: HTMLCanvasElement, scene: Stage): { element: HTMLEleme
   const point = ({ offsetX: x, offsetY: y, buttons, pointerType }: PointerEvent) => (at = buttons && pointerType !== "touch" ? undefined : { x, y });
   const draw = () => {
     const what = at && scene.what(at.x, at.y);
-    element.hidden = !what;
+    say(element, what?.text ?? "");
     if (!what) return;
-    if (element.textContent !== what.text) element.textContent = what.text;
     const half = element.offsetWidth / 2 + 6;
     element.style.left = `${Math.min(Math.max(what.x, half), canvas.clientWidth - half)}px`;
     element.style.top = `${Math.max(what.y, element.offsetHeight + 20)}px`;
@@ -127,13 +125,8 @@ export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): voi
   }
 }
 
-/** A view to lay over another picture, such as a video stream of the game: the news, or the scoreboard. */
-type Overlay = "feed" | "scoreboard";
-
-function overlayOf(asked: URLSearchParams): Overlay | undefined {
-  const overlay = asked.get("overlay");
-  return overlay === "feed" || overlay === "scoreboard" ? overlay : undefined;
-}
+/** The views to lay over another picture, such as a video stream of the game: the news, and the scoreboard. */
+const overlays = ["feed", "scoreboard"] as const;
 
 /** How many news an overlay shows at most, and for how many seconds of the game. */
 const overlaid = { most: 7, seconds: 20 };
@@ -141,8 +134,8 @@ const overlaid = { most: 7, seconds: 20 };
 function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: Replay, format: Played<W>): void {
   const game = new Game(replay, format);
   const asked = new URL(location.href).searchParams;
-  const overlay = overlayOf(asked);
-  const title = replay.mapName || baseOf(replay.name);
+  const overlay = overlays.find((one) => one === asked.get("overlay"));
+  const title = titleOf(replay);
   document.title = `${title} · replayd`;
 
   const canvas = h("canvas", { class: "scene", role: "img", "aria-label": "The game", tabIndex: 0 });
@@ -150,7 +143,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const go = (tick: number) => { game.seek(tick); scene.reset(); address(); feedEnd(true); buildsEnd(true); };
   const timeline = new Timeline(game as unknown as Game, go);
   const board = scoreboard(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)));
-  const charts = new Charts(game as unknown as Game, format.charts, go, board.beside);
+  const charts = new Charts(game as unknown as Game, format.charts ?? {}, go, board.beside);
   const inspector = new Inspector(replay, signal, () => game.tick);
   const notice = h("p", { class: "notice", role: "status", hidden: true });
   const players = h("ul", { class: "players" });
@@ -158,7 +151,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const feedEnd = keepAtEnd(feed);
   const builds = h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": format.builds ?? "" });
   const buildsEnd = keepAtEnd(builds);
-  const whose = h("select", { "aria-label": "Whose list", hidden: true, onchange: () => { built = ""; lists(); } });
+  const whose = h("select", { "aria-label": "Whose list", hidden: true, onchange: () => lists() });
   const draft = h("section", { class: "news drafted" });
   const bought = h("section", { class: "news" }, whose, builds);
   const listed: Tab[] = [["What happened", h("section", { class: "news" }, feed)], ["Scoreboard", board.element]];
@@ -194,19 +187,20 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const tools = zoomTools(scene as Stage, "Show everybody", () => all(), warmth,
     h("button", { type: "button", "aria-label": "Save a picture (p)", onclick: () => picture() }, icon("drop")));
 
+  const unmapped = replay.format === Format.TEEHISTORIAN && !replay.mapReplay;
   if (overlay) {
     document.body.classList.toggle("see-through", asked.get("bg") === "transparent");
     signal.addEventListener("abort", () => document.body.classList.remove("see-through"));
     fill(app, h("main", { class: `overlay overlay-${overlay}` }, h("h1", { class: "hidden" }, title), overlay === "feed" ? feed : players));
   } else {
-    fill(app, h("main", { class: format.charts.length > 0 ? "player wide" : "player" },
+    fill(app, h("main", { class: format.charts ? "player wide" : "player" },
       bar(replay, live, share, inspect, keysButton),
       h("div", { class: "stage" }, canvas, notice, heated, pointed.element, tools),
       h("aside", { class: "side", "aria-label": "Players and events" },
         h("section", { class: "people" }, heads, players),
-        format.charts.length > 0 && charts.element,
+        format.charts && charts.element,
         tabs.element, ...listed.map(([, section]) => section),
-        ...[...replay.doubts, ...unmapped(replay)].map((text) => h("p", { class: "doubt", role: "note" }, text)), ground,
+        ...[...replay.doubts, unmapped && `The map “${replay.mapName}” is in no directory of this daemon, so the game is drawn without it.`].map((text) => text && h("p", { class: "doubt", role: "note" }, text)), ground,
         h("details", { class: "about" }, h("summary", {}, "About this game"), facts(replay))),
       h("footer", { class: "transport" },
         timeline.element,
@@ -230,18 +224,17 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     game.live &&= game.playing;
     if (!game.playing) address();
   };
+  const to = (tick: number) => {
+    game.seek(tick);
+    address();
+  };
   const step = (ticks: number) => {
     game.playing = game.live = false;
-    game.seek(Math.floor(game.tick) + ticks);
-    address();
+    to(Math.floor(game.tick) + ticks);
   };
-  const jump = (seconds: number) => {
-    game.seek(Math.floor(game.tick + seconds * game.ticksPerSecond));
-    address();
-  };
+  const jump = (seconds: number) => to(Math.floor(game.tick + seconds * game.ticksPerSecond));
   const follow = (id: number | undefined) => {
     scene.follow(id);
-    told = built = "";
     if (id !== undefined) whose.value = String(id);
     address();
   };
@@ -270,8 +263,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     while (scene.heat && !game.told.dots.some(({ died }) => (died ?? false) === (scene.heat === heats[2])));
     rename(warmth, scene.heat || "Heat map (h)");
     warmth.setAttribute("aria-pressed", String(scene.heat !== ""));
-    heated.textContent = scene.heat;
-    heated.hidden = !scene.heat;
+    say(heated, scene.heat);
   };
   /** Saves what is seen of the game. */
   const picture = () => canvas.toBlob((blob) => {
@@ -282,7 +274,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
 
   const keys: Record<string, () => void> = {
     " ": toggle, k: toggle, l: () => game.grows && game.goLive(), h: warmer, p: picture, d: () => (scene.withDesign = !scene.withDesign), i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
-    ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => { game.seek(0); address(); }, End: () => { game.seek(game.last); address(); },
+    ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => to(0), End: () => to(game.last),
     "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
     "<": () => faster(-1), ">": () => faster(1), "?": () => help.showModal(),
   };
@@ -303,18 +295,15 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     action();
   }, { signal });
 
+  /** Whether what a list shows is not what it showed before. */
+  const shown = new Map<unknown, string>();
+  const changes = (list: unknown, ...state: unknown[]) => shown.get(list) !== shown.set(list, JSON.stringify(state)).get(list);
   /** Draws the lists that have changed. */
-  let told = "";
-  let newest = "";
-  let built = "";
-  let drafted = "";
   const lists = () => {
     const tick = Math.floor(game.tick);
     const people = format.people(game.world, tick);
-    const sides = format.sides(game.world, tick);
-    const state = JSON.stringify([people, sides, scene.followed]);
-    if (state !== told) {
-      told = state;
+    const sides = format.sides?.(game.world, tick) ?? [];
+    if (changes(players, people, sides, scene.followed)) {
       heads.textContent = people.length === 1 ? "1 player" : `${people.length} players`;
       update(players, ...(sides.length > 0
         ? sides.flatMap((side) => [
@@ -325,52 +314,46 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     }
     const all = game.newsUntil(tick);
     const past = all.filter(({ kind }) => kind !== "build").slice(-60);
-    const latest = `${all.length},${past.length},${past.at(-1)?.tick},${past[0]?.tick},${game.world.from},${game.told.covered < tick},${people.map(({ name }) => name).join()}`;
-    const shown = overlay ? past.filter((news) => news.tick > tick - overlaid.seconds * game.ticksPerSecond).slice(-overlaid.most) : past;
-    if (overlay ? String(shown.map((news) => news.tick)) !== newest : latest !== newest) {
-      newest = overlay ? String(shown.map((news) => news.tick)) : latest;
-      update(feed, ...keyed(shown.map((news) => [`${news.tick} ${news.kind} ${news.client} ${news.text}`, entry(news)])));
+    const latest = overlay ? past.filter((news) => news.tick > tick - overlaid.seconds * game.ticksPerSecond).slice(-overlaid.most) : past;
+    if (changes(feed, latest, !overlay && [all.length, game.world.from, game.told.covered < tick, people.map(({ name }) => name)])) {
+      update(feed, ...keyed(latest.map((news) => [`${news.tick} ${news.kind} ${news.client} ${news.text}`, entry(news)])));
       feedEnd();
     }
-    if (format.draft && !overlay) drafts(format.draft(game.told.marks));
+    if (format.draft && !overlay) drafts(format.draft(game.told.marks), sides);
     if (!format.builds || overlay) return;
-    const begun = (news: News) => news.began ?? news.tick;
     const orders = all.filter(({ kind }) => kind === "build").sort((a, b) => begun(a) - begun(b));
     const ids = people.map(({ id }) => String(id));
     tabs.show(bought, orders.some(({ client }) => ids.includes(String(client))));
-    if (`${orders.length} ${ids}` === built) return;
-    built = `${orders.length} ${ids}`;
+    if (!changes(builds, orders.length, ids, whose.value)) return;
     whose.hidden = people.length <= sideBySide;
     const chosen = ids.includes(whose.value) ? whose.value : ids[0];
     fill(whose, ...people.map(({ id, name }) => h("option", { value: String(id), selected: String(id) === chosen }, name)));
     update(builds, ...keyed(people.filter(({ id }) => whose.hidden || String(id) === chosen).map(({ id, name, colour }) => [String(id), h("div", { class: "order" }, h("h3", {}, dot(colour), name),
       h("ol", {}, ...keyed(grouped(orders.filter((news) => news.client === id)).slice(-60).map(([news, count]) => [`${begun(news)} ${news.text}`, h("li", {},
-        h("button", { type: "button", class: "when", onclick: () => go(begun(news)) }, timeText(begun(news) / game.ticksPerSecond)),
-        h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text))]))))])));
+        when(begun(news)), h("span", {}, count > 1 ? `${news.text} ×${count}` : news.text))]))))])));
     buildsEnd();
   };
-  const drafts = (choices: Choice[]) => {
-    const state = JSON.stringify(choices);
-    if (state === drafted) return;
-    drafted = state;
+  const drafts = (choices: Choice[], sides: readonly Side[]) => {
+    if (!changes(draft, choices)) return;
     tabs.show(draft, choices.length > 0);
     const teams = [...new Set(choices.map(({ team }) => team))].sort((a, b) => (a || 9) - (b || 9)); // those whose side is not known come last
     fill(draft, h("div", { class: "builds", tabIndex: 0, role: "group", "aria-label": "Bans and picks" }, ...teams.map((team) => {
-      const side = format.sideOf?.(team);
+      const side = sides.find((one) => one.team === team);
       return h("div", { class: "order" }, side && h("h3", {}, dot(side.colour), side.name),
         h("ol", {}, ...choices.filter((one) => one.team === team).map(({ hero, pick, tick }) => h("li", {},
-          tick === undefined ? h("span", {}) : h("button", { type: "button", class: "when", onclick: () => go(tick) }, timeText(tick / game.ticksPerSecond)),
+          tick === undefined ? h("span") : when(tick),
           h("span", { class: pick ? "" : "quiet" }, pick ? hero : `${hero} banned`)))));
     })));
   };
-  const dot = (colour: string) => {
-    const dot = h("span", { class: "dot" });
-    dot.style.background = colour;
-    return dot;
+  const begun = (news: News) => news.began ?? news.tick;
+  /** A button that goes to a tick. */
+  const when = (tick: number) => {
+    const time = timeText(tick / game.ticksPerSecond);
+    return h("button", { type: "button", class: "when", "aria-label": `Go to ${time}`, onclick: () => go(tick) }, time);
   };
+  const dot = (colour: string) => h("span", { class: "dot", style: { background: colour } });
   const row = (one: Person) => {
-    const health = h("span", { class: "health", "aria-hidden": "true" }, h("span", {}));
-    (health.firstElementChild as HTMLElement).style.width = `${Math.round((one.health ?? 0) * 100)}%`;
+    const health = h("span", { class: "health", "aria-hidden": "true" }, h("span", { style: { width: `${Math.round((one.health ?? 0) * 100)}%` } }));
     const parts = [dot(one.colour), h("span", { class: "who" }, h("span", { class: "name" }, one.name), one.note && h("span", { class: "team" }, one.note)),
       one.health !== undefined && health, one.value !== undefined && h("span", { class: "value" }, one.value)];
     if (overlay) return h("li", { class: one.here ? "shown" : "shown gone" }, ...parts);
@@ -384,10 +367,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     const name = news.name || known?.name || "";
     const who = h("b", {}, name);
     if (known) who.style.setProperty("--who", known.colour);
-    const at = news.began ?? news.tick;
-    const time = timeText(at / game.ticksPerSecond);
-    return h("li", { class: `news-${news.kind}` },
-      !overlay && h("button", { type: "button", class: "when", "aria-label": `Go to ${time}`, onclick: () => go(at) }, time),
+    return h("li", { class: `news-${news.kind}` }, !overlay && when(begun(news)),
       h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));
   };
 
@@ -397,28 +377,21 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     return why && (game.told.marks.find(({ kind }) => kind === "fault")?.text || why) || "";
   };
 
-  let shownPlaying: boolean | undefined;
   const controls = () => {
     const own = format.clock?.(game.world, game.tick);
     const times = [...(own ? [`${own} ·`] : []), timeText(game.tick / game.ticksPerSecond), `/ ${timeText(game.last / game.ticksPerSecond)}`];
     if (clock.textContent !== times.join(" ")) fill(clock, ...times.flatMap((text) => [h("span", {}, text), " "]).slice(0, -1)); // breaks at a space where it is narrow
-    if (shownPlaying !== game.playing) {
-      shownPlaying = game.playing;
+    if (changes(play, game.playing)) {
       fill(play, icon(game.playing ? "pause" : "play"));
       rename(play, game.playing ? "Pause (space)" : "Play (space)");
     }
-    ground.hidden = !scene.note;
-    if (ground.textContent !== scene.note) ground.textContent = scene.note;
-    live.hidden = !game.grows;
+    say(ground, scene.note);
     live.classList.toggle("on-air", game.live);
-    const text = game.live ? `LIVE ${game.delay} ms` : "GO LIVE";
-    if (live.textContent !== text) live.textContent = text;
-    const problem = game.failure ? `The game cannot be read: ${game.failure instanceof Error ? game.failure.message : String(game.failure)}`
+    say(live, !game.grows ? "" : game.live ? `LIVE ${game.delay} ms` : "GO LIVE");
+    say(notice, game.failure ? `The game cannot be read: ${errorText(game.failure)}`
       : game.away ? "The daemon is away. Waiting for it …"
       : !game.ready ? "Loading …"
-      : missing();
-    if (notice.textContent !== problem) notice.textContent = problem;
-    notice.hidden = !problem;
+      : missing());
   };
 
   const watched = overlay ? app.querySelector<HTMLElement>("main")! : canvas; // it says what is shown
@@ -483,11 +456,6 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   addEventListener("pagehide", () => keep(), { signal });
   signal.addEventListener("abort", () => game.close());
   requestAnimationFrame(frame);
-}
-
-/** Says that a game is drawn without its map. */
-function unmapped({ format, mapName, mapReplay }: Replay): string[] {
-  return format === Format.TEEHISTORIAN && !mapReplay ? [`The map “${mapName}” is in no directory of this daemon, so the game is drawn without it.`] : [];
 }
 
 /** Gives elements their keys, for update. Equal keys are numbered. */

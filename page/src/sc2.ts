@@ -1,11 +1,14 @@
 // Plays StarCraft II replays. It draws only what the tracker reports. So units that neither fight nor are being built stay at
 // their last reported position.
 
-import type { Batch, Event, Filter, Kind, Replay } from "@replayd/client";
-import { type PlayerInfo, type PlayerRef, Result, type SamplePlayer, StepEnd, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
-import type { Dot, Format, News, Person, Sample, World } from "./format.js";
-import { type Area, Minimap, type Spot, stretch, type Thing } from "./minimap.js";
-import { type Place, Steps } from "./steps.js";
+import type { Event, Filter, Kind, Replay } from "@replayd/client";
+import { type Event as SC2Event, type PlayerInfo, Result, type SamplePlayer, StepEnd, type Unit, UnitClass, UnitEnd } from "@replayd/client/gen/replayd/sc2replay/v1/events_pb.js";
+import { type Area, circle, type Point, stretch } from "./draw.js";
+import { type Format, type News, type Person, World } from "./format.js";
+import { Lazy } from "./lazy.js";
+import { Minimap } from "./minimap.js";
+import type { Spot, Thing } from "./stage.js";
+import { Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
 const changes: Kind[] = ["unit_born", "unit_init", "unit_done", "unit_died", "unit_owner_change", "unit_type_change", "unit_positions"];
@@ -20,7 +23,7 @@ function words(name: string): string {
 
 /** A unit's state over time. */
 class Track {
-  readonly places = new Steps<{ x: number; y: number }>();
+  readonly places = new Steps<Point>();
   readonly owners = new Steps<number>();
   readonly kinds = new Steps<{ name: string; kind: UnitClass }>();
   done: number;
@@ -32,38 +35,20 @@ class Track {
 }
 
 /** The loaded part of a game. */
-export class SC2World implements World {
-  readonly news: News[] = [];
-  readonly samples: Sample[] = [];
-  readonly dots: Dot[] = [];
-  readonly beats: number[] = [];
-  readonly economies = new Map<number, Steps<SamplePlayer>>();
+export class SC2World extends World {
+  readonly economies = new Lazy((_player: number) => new Steps<SamplePlayer>());
   /** The living units by index, and all units that lived in the loaded part. */
   readonly alive = new Map<number, Track>();
   tracks: Track[] = [];
   seen: Area | undefined;
-  from: number;
-  to: number;
 
-  constructor(readonly start: number, private readonly names: ReadonlyMap<number, string>, private readonly ticksPerSecond = 16) {
-    this.from = start;
-    this.to = start - 1;
+  constructor(start: number, private readonly names: ReadonlyMap<number, string>, private readonly ticksPerSecond = 16) {
+    super(start);
   }
 
-  apply(batch: Batch): void {
-    for (const event of batch) {
-      const tick = batch.state ? this.start : event.tick;
-      if (!batch.state) this.reach(tick);
-      this.take(event, tick);
-    }
-  }
-
-  reach(tick: number): void {
-    if (tick > this.to) this.to = tick;
-  }
-
-  private take(event: Event, tick: number): void {
-    const { kind } = event.event;
+  protected take({ event }: Event, tick: number): void {
+    const { kind, player } = event as SC2Event;
+    const by = player?.playerId ?? -1;
     switch (kind.case) {
       case "unitState": {
         const { unit, x, y, controlPlayerId, underConstruction } = kind.value;
@@ -73,25 +58,23 @@ export class SC2World implements World {
       case "unitBorn":
       case "unitInit": {
         const { unit, x, y, controlPlayerId } = kind.value;
-        if (!unit) break;
-        this.appear(unit, tick, controlPlayerId, x, y, kind.case === "unitInit");
+        if (unit) this.appear(unit, tick, controlPlayerId, x, y, kind.case === "unitInit");
         break;
       }
       case "factBuildStep": {
         const { name, upgrade, unit, beganTick, reckonedTick, end } = kind.value;
         if (end !== StepEnd.COMPLETE) break;
         const began = beganTick ?? reckonedTick ?? tick;
-        if (upgrade || unit?.class) this.news.push({ tick, kind: "build", client: playerOf(event), text: words(name), began });
+        if (upgrade || unit?.class) this.news.push({ tick, kind: "build", client: by, text: words(name), began });
         break;
       }
       case "factUnit": {
-        const { unit, end, killerPlayerId: killer } = kind.value;
-        const owner = playerOf(event);
-        if (end !== UnitEnd.KILLED || !unit?.class || owner <= 0) break;
+        const { unit, end, x, y, killerPlayerId: killer } = kind.value;
+        if (end !== UnitEnd.KILLED || !unit?.class || by <= 0) break;
         this.beats.push(tick);
-        this.dots.push({ tick, id: owner, x: kind.value.x, y: -kind.value.y, died: true });
-        if (unit.class !== UnitClass.STRUCTURE || !killer || killer === owner) break;
-        this.tell("goal", killer, tick, `destroyed ${this.names.get(owner) ?? `player ${owner}`}'s ${words(unit.typeName ?? "")}`);
+        this.dots.push({ tick, id: by, x, y: -y, died: true });
+        if (unit.class !== UnitClass.STRUCTURE || !killer || killer === by) break;
+        this.tell("goal", killer, tick, `destroyed ${this.nameOf(by)}'s ${words(unit.typeName ?? "")}`);
         break;
       }
       case "unitDone": {
@@ -120,14 +103,14 @@ export class SC2World implements World {
         for (const { unit, x, y } of kind.value.positions) this.track(unit)?.places.push(tick, this.place(x, y));
         break;
       case "samplePlayer":
-        if (kind.value.$typeName === "replayd.sc2replay.v1.SamplePlayer") this.economy(kind.value, tick);
+        this.economy(kind.value, tick);
         break;
       case "factChat":
-        if (kind.value.$typeName === "replayd.sc2replay.v1.FactChat") this.tell("chat", playerOf(event), tick, kind.value.text, kind.value.name);
+        this.tell("chat", by, tick, kind.value.text, kind.value.name);
         break;
       case "factEngagement": {
         const { beganTick: began, sides } = kind.value;
-        const lost = sides.map(({ playerId, armyLost, workersLost, structuresLost }) => `${this.names.get(playerId) ?? `player ${playerId}`} lost ${armyLost + workersLost + structuresLost}`);
+        const lost = sides.map(({ playerId, armyLost, workersLost, structuresLost }) => `${this.nameOf(playerId)} lost ${armyLost + workersLost + structuresLost}`);
         this.news.push({ tick, kind: "death", client: -1, text: `A fight: ${lost.join(", ")}`, began });
         break;
       }
@@ -138,7 +121,7 @@ export class SC2World implements World {
       }
       case "gameUserLeave":
       case "playerLeave":
-        this.tell("leave", playerOf(event), tick, "left", nameOf(event));
+        this.tell("leave", by, tick, "left", player?.name);
     }
   }
 
@@ -146,7 +129,11 @@ export class SC2World implements World {
     this.news.push({ tick, kind, client, text, ...(name ? { name } : {}) });
   }
 
-  private place(x: number, y: number): { x: number; y: number } {
+  private nameOf(id: number): string {
+    return this.names.get(id) ?? `player ${id}`;
+  }
+
+  private place(x: number, y: number): Point {
     const place = { x, y: -y };
     this.seen = stretch(this.seen, place);
     return place;
@@ -172,9 +159,7 @@ export class SC2World implements World {
   private economy(now: SamplePlayer, tick: number): void {
     if (now.statsTick === undefined) return;
     const id = now.playerId;
-    let steps = this.economies.get(id);
-    if (!steps) this.economies.set(id, (steps = new Steps()));
-    steps.push(tick, now);
+    this.economies.of(id).push(tick, now);
     const sum = (a = 0, b = 0) => a + b;
     const charts = {
       army: sum(now.armyMinerals, now.armyVespene), supply: sum(now.supplyUsed), workers: sum(now.workersActive),
@@ -183,21 +168,16 @@ export class SC2World implements World {
     for (const [chart, value] of Object.entries(charts)) this.samples.push({ chart, tick, id, value });
   }
 
-  trim(tick: number): void {
-    if (tick <= this.from) return;
-    this.from = tick;
+  override trim(tick: number): void {
     this.tracks = this.tracks.filter(({ died }) => died >= tick - 100);
-    for (const { places, owners, kinds } of this.tracks) for (const steps of [places, owners, kinds]) steps.trim(tick);
-    for (const steps of this.economies.values()) steps.trim(tick);
+    super.trim(tick);
+  }
+
+  protected *steps(): Iterable<Steps<unknown>> {
+    for (const { places, owners, kinds } of this.tracks) yield* [places, owners, kinds];
+    yield* this.economies.values();
   }
 }
-
-function refOf(event: Event): PlayerRef | undefined {
-  const player = "player" in event.event ? event.event.player : undefined;
-  return player?.$typeName === "replayd.sc2replay.v1.PlayerRef" ? player : undefined;
-}
-const playerOf = (event: Event) => refOf(event)?.playerId ?? -1;
-const nameOf = (event: Event) => refOf(event)?.name ?? "";
 
 /** The number of gameloops for which a dead unit is still shown. */
 const fade = 24;
@@ -221,7 +201,7 @@ class SC2Stage extends Minimap<SC2World> {
   /** What is drawn at the clock's tick: structures first, and armies last, over the others. */
   private here(): Track[] {
     const { world, tick } = this.game;
-    const order = (track: Track) => ({ [UnitClass.UNSPECIFIED]: 0, [UnitClass.STRUCTURE]: 1, [UnitClass.WORKER]: 2, [UnitClass.ARMY]: 3 })[track.kinds.at(tick)?.kind ?? 0] ?? 0;
+    const order = (track: Track) => [UnitClass.STRUCTURE, UnitClass.WORKER, UnitClass.ARMY].indexOf(track.kinds.at(tick)?.kind ?? 0);
     return world.tracks.filter(({ born, died }) => born <= tick && died + fade > tick).map((track) => ({ track, rank: order(track) })).sort((a, b) => a.rank - b.rank).map(({ track }) => track);
   }
 
@@ -241,7 +221,7 @@ class SC2Stage extends Minimap<SC2World> {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     const zoom = Math.max(1, Math.sqrt(this.camera.scale / 4));
     for (const track of this.here()) {
-      const at: Place = track.places.at(tick);
+      const at = track.places.at(tick);
       const owner = track.owners.at(tick) ?? 0;
       const { kind } = track.kinds.at(tick) ?? { kind: UnitClass.UNSPECIFIED };
       if (!at) continue;
@@ -253,8 +233,7 @@ class SC2Stage extends Minimap<SC2World> {
         c.strokeStyle = colour;
         c.globalAlpha = 1 - age;
         c.lineWidth = 2;
-        c.beginPath();
-        c.arc(x, y, (3 + 9 * age) * zoom, 0, 7);
+        circle(c, x, y, (3 + 9 * age) * zoom);
         c.stroke();
         c.globalAlpha = 1;
         continue;
@@ -274,8 +253,7 @@ class SC2Stage extends Minimap<SC2World> {
       } else {
         const army = kind === UnitClass.ARMY;
         c.globalAlpha = kind === UnitClass.UNSPECIFIED ? 0.4 : 1;
-        c.beginPath();
-        c.arc(x, y, (army ? 4 : 2.4) * zoom, 0, 7);
+        circle(c, x, y, (army ? 4 : 2.4) * zoom);
         c.fill();
         if (army) c.stroke();
       }
@@ -293,10 +271,7 @@ export function sc2(replay: Replay): Format<SC2World> {
   const note = (info: PlayerInfo) => [info.race || info.pickedRace, info.result === Result.WIN && "won", (info.mmr ?? 0) > 0 && `${info.mmr} MMR`].filter(Boolean).join(" · ");
   return {
     around: { include: [{ kinds: changes }, stands] }, whole: { include: [{ kinds: told }, stands] },
-    charts: [
-      { name: "army", title: "Army" }, { name: "income", title: "Income" }, { name: "supply", title: "Supply" },
-      { name: "workers", title: "Workers" }, { name: "bank", title: "In the bank" },
-    ],
+    charts: { army: "Army", income: "Income", supply: "Supply", workers: "Workers", bank: "In the bank" },
     builds: "Build order",
     world: (start) => new SC2World(start, names, replay.ticksPerSecond || 16),
     stage: (canvas, game) => new SC2Stage(canvas, game, colourOf, names),
@@ -312,7 +287,6 @@ export function sc2(replay: Replay): Format<SC2World> {
         };
       });
     },
-    sides: () => [],
     missing: ({ tracks, economies, start, to }) => (tracks.length > 0 || economies.size > 0 || to < start + 16 ? "" // a second of it is there
       : "This replay does not say what units did, so there is no picture: the game records that since version 2.0.8."),
     person: (_, id) => ({ name: names.get(id) ?? (id > 0 ? `player ${id}` : ""), colour: id > 0 ? colourOf(id) : theme().neutral }),

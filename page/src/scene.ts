@@ -1,9 +1,10 @@
 // Draws a game of Teeworlds: its map, its characters and their trails.
 
 import type { Designed } from "./designed.js";
+import { areaOf, circle, line, type Point } from "./draw.js";
 import { type GameMap, tileSize } from "./map.js";
+import type { Layer } from "./mapdata.js";
 import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
-import type { Place } from "./steps.js";
 import { colourOf, theme } from "./theme.js";
 import { type Client, jumped, teamText, type TeeWorld } from "./world.js";
 
@@ -34,7 +35,7 @@ export class Scene extends Stage<TeeWorld> {
 
   protected things(): Thing[] {
     const { world, tick } = this.game;
-    return this.spots().map(({ id, x, y }) => ({ x, y, is: () => [world.client(id).nameAt(tick), teamText(world.client(id).teams.at(tick) ?? 0)].filter(Boolean).join(" · ") }));
+    return this.spots().map(({ id, x, y }) => ({ x, y, is: () => [world.clients.of(id).nameAt(tick), teamText(world.clients.of(id).teams.at(tick) ?? 0)].filter(Boolean).join(" · ") }));
   }
 
   protected grid(): number | undefined {
@@ -42,23 +43,29 @@ export class Scene extends Stage<TeeWorld> {
   }
 
   protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
-    const { game } = this;
-    const { x, y, scale } = this.camera;
-    const { width, height } = c.canvas;
+    const { game, camera: { scale } } = this;
     const design = this.withDesign ? this.design : undefined;
-    if (design) {
-      design.layers.draw(this.camera, ratio, width, height, (game.tick / game.ticksPerSecond) * 1000, ({ detail }) => !detail || scale > 0.1);
-      c.drawImage(design.layers.canvas, 0, 0);
-    }
-    if (design) c.globalAlpha = 0.55;
-    if (!design?.complete) this.map?.draw(c, x, y, scale * ratio, width, height);
-    c.globalAlpha = 1;
+    this.ground(c, ratio, design?.layers, (game.tick / game.ticksPerSecond) * 1000, ({ detail }) => !detail || scale > 0.1, !design?.complete);
     this.in(c, ratio);
     this.warm(c);
-    for (const { id } of spots) this.trail(c, game.world.client(id));
+    for (const { id } of spots) this.trail(c, game.world.clients.of(id));
     for (const client of game.world.clients.values()) this.death(c, client);
-    for (const spot of spots) this.tee(c, game.world.client(spot.id), spot);
-    this.names(c, ratio, spots, Math.max(34 * scale, 3 * specks), (id) => game.world.client(id).nameAt(game.tick));
+    for (const spot of spots) {
+      this.tee(c, game.world.clients.of(spot.id), spot);
+      if (spot.id === this.followed) this.ring(c, spot.x, spot.y, Math.max(26, 2 * specks / scale), Math.max(2, 1.5 / scale));
+    }
+    this.names(c, ratio, spots, Math.max(34 * scale, 3 * specks), (id) => game.world.clients.of(id).nameAt(game.tick));
+  }
+
+  /** Draws the layers that are wanted as they were designed, at a time in milliseconds, and the physics over them. */
+  protected ground(c: CanvasRenderingContext2D, ratio: number, layers: Designed | undefined, time: number, wanted: (layer: Layer) => boolean, physics: boolean): void {
+    const { x, y, scale } = this.camera;
+    const { width, height } = c.canvas;
+    const drawn = layers?.draw(this.camera, ratio, width, height, time, wanted);
+    if (drawn) c.drawImage(layers!.canvas, 0, 0);
+    c.globalAlpha = drawn ? 0.55 : 1;
+    if (physics) this.map?.draw(c, x, y, scale * ratio, width, height);
+    c.globalAlpha = 1;
   }
 
   protected target(places: readonly Spot[]): Camera | undefined {
@@ -69,9 +76,7 @@ export class Scene extends Stage<TeeWorld> {
       Object.assign(this.camera, { x: size.x / 2, y: size.y / 2, scale: Math.min(this.width / size.x, this.height / size.y) });
       return undefined; // so that the camera jumps to the first character
     }
-    const xs = places.map((place) => place.x).sort((a, b) => a - b);
-    const ys = places.map((place) => place.y).sort((a, b) => a - b);
-    const [left, right, top, bottom] = [xs[0], xs.at(-1)!, ys[0], ys.at(-1)!];
+    const { left, right, top, bottom } = areaOf(places)!;
     const margin = 420;
     const target = {
       x: (left + right) / 2, y: (top + bottom) / 2,
@@ -92,7 +97,7 @@ export class Scene extends Stage<TeeWorld> {
     const { game } = this;
     const { places } = client;
     const now = Math.floor(game.tick);
-    const points: { x: number; y: number }[] = [];
+    const points: Point[] = [];
     const near = (shortest / this.camera.scale) ** 2;
     let newer = game.world.placeAt(client, game.tick);
     for (let index = places.indexAt(now); index >= 0 && newer; index--) {
@@ -113,9 +118,7 @@ export class Scene extends Stage<TeeWorld> {
       const left = 1 - from / points.length;
       c.globalAlpha = 0.6 * left ** 1.5 + 0.03;
       c.lineWidth = Math.max(thin, 2 + 11 * left);
-      c.beginPath();
-      c.moveTo(points[from].x, points[from].y);
-      for (let i = from + 1; i < Math.min(from + each + 1, points.length); i++) c.lineTo(points[i].x, points[i].y);
+      line(c, ...points.slice(from, from + each + 1));
       c.stroke();
     }
     c.globalAlpha = 1;
@@ -123,48 +126,42 @@ export class Scene extends Stage<TeeWorld> {
 
   private death(c: CanvasRenderingContext2D, client: Client): void {
     const { game } = this;
-    for (let i = client.deaths.length - 1; i >= 0; i--) {
-      const { tick, x, y } = client.deaths[i];
-      const age = (game.tick - tick) / 30;
+    for (let i = client.deaths.indexAt(game.tick); i >= 0; i--) {
+      const { x, y } = client.deaths.values[i];
+      const age = (game.tick - client.deaths.ticks[i]) / 30;
       if (age > 1) break;
-      if (age < 0) continue;
       c.strokeStyle = colourOf(client.id);
       c.globalAlpha = 1 - age;
       c.lineWidth = 4 * (1 - age) + 0.5;
-      c.beginPath();
-      c.arc(x, y, 14 + 40 * age, 0, 7);
+      circle(c, x, y, 14 + 40 * age);
       c.stroke();
     }
     c.globalAlpha = 1;
   }
 
-  private tee(c: CanvasRenderingContext2D, client: Client, { x, y }: NonNullable<Place>): void {
+  private tee(c: CanvasRenderingContext2D, client: Client, { x, y }: Point): void {
     const { game } = this;
     const t = theme();
     const colour = colourOf(client.id);
     if (teeRadius * this.camera.scale < specks) {
       c.fillStyle = colour;
-      c.beginPath();
-      c.arc(x, y, specks / this.camera.scale, 0, 7);
+      circle(c, x, y, specks / this.camera.scale);
       c.fill();
-      if (this.followed === client.id) this.ring(c, x, y);
       return;
     }
     const tick = Math.floor(game.tick);
-    const aim = client.aims.at(tick);
-    const angle = aim && (aim.x || aim.y) ? Math.atan2(aim.y, aim.x) : 0;
-    if (aim?.hook) { // only the direction, because the file does not contain the hook's length
+    const input = client.inputs.at(tick);
+    const angle = input ? Math.atan2(input.targetY, input.targetX) : 0;
+    const ahead = (far: number) => ({ x: x + Math.cos(angle) * far, y: y + Math.sin(angle) * far });
+    if (input?.hook) { // only the direction, because the file does not contain the hook's length
       c.strokeStyle = colour;
       c.globalAlpha = 0.9;
       c.lineWidth = 3;
       c.setLineDash([7, 5]);
-      c.beginPath();
-      c.moveTo(x + Math.cos(angle) * 20, y + Math.sin(angle) * 20);
-      c.lineTo(x + Math.cos(angle) * 74, y + Math.sin(angle) * 74);
+      line(c, ahead(20), ahead(74));
       c.stroke();
       c.setLineDash([]);
-      c.beginPath();
-      c.arc(x + Math.cos(angle) * 78, y + Math.sin(angle) * 78, 4, 0, 7);
+      circle(c, ahead(78).x, ahead(78).y, 4);
       c.stroke();
       c.globalAlpha = 1;
     }
@@ -178,8 +175,7 @@ export class Scene extends Stage<TeeWorld> {
       c.stroke();
       c.fill();
     }
-    c.beginPath();
-    c.arc(x, y - 2, teeRadius, 0, 7);
+    circle(c, x, y - 2, teeRadius);
     c.stroke();
     c.fill();
     c.fillStyle = "#ffffff2e"; // light from above
@@ -197,24 +193,13 @@ export class Scene extends Stage<TeeWorld> {
       c.ellipse(ex + side * 4.2 + Math.cos(angle) * 1.5, ey + Math.sin(angle) * 1.8, 1.8, 2.4, 0, 0, 7);
       c.fill();
     }
-    const shot = client.shots.findLast((at) => at <= tick);
-    const age = shot === undefined ? 1 : (game.tick - shot) / 8;
+    const age = (game.tick - (client.shots.ticks[client.shots.indexAt(tick)] ?? -Infinity)) / 8; // of the last shot
     if (age < 1) {
       c.fillStyle = t.finish;
       c.globalAlpha = 1 - age;
-      c.beginPath();
-      c.arc(x + Math.cos(angle) * 32, y + Math.sin(angle) * 32, 4 + 6 * age, 0, 7);
+      circle(c, ahead(32).x, ahead(32).y, 4 + 6 * age);
       c.fill();
       c.globalAlpha = 1;
     }
-    if (this.followed === client.id) this.ring(c, x, y);
-  }
-
-  private ring(c: CanvasRenderingContext2D, x: number, y: number): void {
-    c.strokeStyle = theme().finish;
-    c.lineWidth = Math.max(2, 1.5 / this.camera.scale);
-    c.beginPath();
-    c.arc(x, y, Math.max(26, 2 * specks / this.camera.scale), 0, 7);
-    c.stroke();
   }
 }

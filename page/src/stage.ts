@@ -1,32 +1,27 @@
 // The picture of a game: its camera, and the parts that all games share.
 
+import { circle, type Point } from "./draw.js";
 import type { World } from "./format.js";
 import type { Game } from "./game.js";
 import { type Heat, HeatMap } from "./heat.js";
 import { theme } from "./theme.js";
 
 /** The centre of the picture in world units (y points down), and the scale in CSS pixels per world unit. */
-export interface Camera {
-  x: number;
-  y: number;
+export interface Camera extends Point {
   scale: number;
 }
 
 /** Something in the picture that a viewer may ask about: where it is, and what it is in a few words. */
-export interface Thing {
-  x: number;
-  y: number;
+export interface Thing extends Point {
   is: () => string;
 }
 
-/** How far from a thing a viewer may point at it, in CSS pixels. */
-const reach = 16;
+/** How far from a player a viewer may tap to choose the player, and from a thing to ask about it, in CSS pixels. */
+const reach = { pick: 30, ask: 16 };
 
 /** A player in the picture. */
-export interface Spot {
+export interface Spot extends Point {
   id: number;
-  x: number;
-  y: number;
 }
 
 export abstract class Stage<W extends World = World> {
@@ -106,26 +101,24 @@ export abstract class Stage<W extends World = World> {
 
   /** The player at a point of the page, or undefined. */
   pick(atX: number, atY: number): number | undefined {
-    const { x, y, scale } = this.camera;
-    let best: number | undefined;
-    let nearest = 30 / scale;
-    for (const spot of this.spots()) {
-      const distance = Math.hypot(spot.x - x - (atX - this.width / 2) / scale, spot.y - y - (atY - this.height / 2) / scale);
-      if (distance < nearest) [best, nearest] = [spot.id, distance];
-    }
-    return best;
+    return this.nearest(this.spots(), { x: atX, y: atY }, reach.pick)?.id;
   }
 
   /** What is at a point of the page, in a few words, and where it is on the page. Undefined if there is nothing. */
-  what(atX: number, atY: number): { text: string; x: number; y: number } | undefined {
-    let best: Thing | undefined;
-    let nearest = reach;
-    for (const thing of this.things()) {
-      const { x, y } = this.onPage(thing);
-      const distance = Math.hypot(x - atX, y - atY);
-      if (distance <= nearest) [best, nearest] = [thing, distance];
-    }
+  what(atX: number, atY: number): (Point & { text: string }) | undefined {
+    const best = this.nearest(this.things(), { x: atX, y: atY }, reach.ask);
     return best && { text: best.is(), ...this.onPage(best) };
+  }
+
+  /** What is nearest to a point of the page, and not farther than most; the last one of those at one place. */
+  private nearest<T extends Point>(all: readonly T[], at: Point, most: number): T | undefined {
+    let best: T | undefined;
+    for (const one of all) {
+      const { x, y } = this.onPage(one);
+      const distance = Math.hypot(x - at.x, y - at.y);
+      if (distance <= most) [best, most] = [one, distance];
+    }
+    return best;
   }
 
   /** Draws the clock's tick. milliseconds is the time since the last picture. */
@@ -176,9 +169,17 @@ export abstract class Stage<W extends World = World> {
   }
 
   /** The position of a point of the world on the page. */
-  protected onPage({ x, y }: { x: number; y: number }): { x: number; y: number } {
+  protected onPage({ x, y }: Point): Point {
     const { camera } = this;
     return { x: (x - camera.x) * camera.scale + this.width / 2, y: (y - camera.y) * camera.scale + this.height / 2 };
+  }
+
+  /** Draws the ring around the player that is followed. */
+  protected ring(c: CanvasRenderingContext2D, x: number, y: number, radius: number, width: number): void {
+    c.strokeStyle = theme().finish;
+    c.lineWidth = width;
+    circle(c, x, y, radius);
+    c.stroke();
   }
 
   private lines(c: CanvasRenderingContext2D, width: number, height: number, scale: number): void {
@@ -198,7 +199,7 @@ export abstract class Stage<W extends World = World> {
   /** Draws the names above the players, in CSS pixels. Names do not overlap, except that of the followed player. */
   protected names(c: CanvasRenderingContext2D, ratio: number, spots: readonly Spot[], above: number, nameOf: (id: number) => string): void {
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const taken: { x: number; y: number }[] = [];
+    const taken: Point[] = [];
     for (const spot of spots) {
       const at = this.onPage(spot);
       if (this.followed !== spot.id && taken.some((other) => Math.abs(other.x - at.x) < 56 && Math.abs(other.y - at.y) < 13)) continue;

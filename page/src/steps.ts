@@ -1,5 +1,7 @@
 // Values over time.
 
+import type { Point } from "./draw.js";
+
 /** Values that each hold from a tick until the next one. Ticks must be added in order. */
 export class Steps<T> {
   readonly ticks: number[] = [];
@@ -45,7 +47,7 @@ export class Steps<T> {
 }
 
 /** The position of an object, or undefined while it is absent. */
-export type Place = { x: number; y: number } | undefined;
+export type Place = Point | undefined;
 
 /**
  * The position of an object at a time between two ticks. If the places before and after are at most this many ticks and units

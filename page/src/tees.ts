@@ -27,7 +27,7 @@ async function design(name: string, scene: Scene, signal: AbortSignal): Promise<
 
 export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
   return {
-    around: { kinds }, whole: { include: [{ kinds: wholeKinds }, { kinds: ["sample_player"], ticks: { every: seldom(replay) } }] }, charts: [],
+    around: { kinds }, whole: { include: [{ kinds: wholeKinds }, { kinds: ["sample_player"], ticks: { every: seldom(replay) } }] },
     world: (start) => new TeeWorld(start),
     stage: (canvas, game: Game<TeeWorld>) => {
       const scene = new Scene(canvas, game);
@@ -47,7 +47,6 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
         return { id: one.id, name: one.nameAt(tick), note: [teamText(team), !here && "not in game"].filter(Boolean).join(", "), colour: colourOf(one.id), here, team };
       })
       .sort((a, b) => a.team - b.team || a.id - b.id),
-    sides: () => [],
     missing: (world, tick) => ([...world.clients.values()].some(({ places }) => places.at(tick)) ? "" : "Nobody is in the game at this moment."),
     person: (world, id, tick) => ({ name: world.clients.get(id)?.nameAt(Math.max(tick, world.from)) ?? `#${id}`, colour: colourOf(id) }),
   };

@@ -1,39 +1,31 @@
 // Small pictures of maps, for the list and the wall.
 
 import { Format, type Replay } from "@replayd/client";
+import { sleep } from "./connection.js";
 import { baseOf } from "./dom.js";
 import { GameMap, tileSize } from "./map.js";
-import type { Area } from "./minimap.js";
-import { client, sleep } from "./net.js";
-import { overviewOf } from "./overview.js";
+import { client } from "./net.js";
+import { type Overview, overviewOf } from "./overview.js";
 import { theme } from "./theme.js";
 
 /** Maps with larger files have no small picture: to get it would take longer than to look at the list. */
 const largest = 8_000_000; // bytes
 
-/** A picture of a map, and which part of the world it shows. */
-export interface Thumb {
-  picture: CanvasImageSource;
-  area: Area;
-}
-
 /** What has been made, or is being made, by map and colours. One is made at a time, so that what the viewer opens meanwhile does not wait. */
-const made = new Map<string, Promise<Thumb | undefined>>();
+const made = new Map<string, Promise<Overview | undefined>>();
 let last: Promise<unknown> = Promise.resolve();
 
-function once(map: string, make: () => Promise<Thumb | undefined>): Promise<Thumb | undefined> {
+function once(map: string, make: () => Promise<Overview | undefined>): Promise<Overview | undefined> {
   const key = `${theme().name} ${map}`;
-  let one = made.get(key);
-  if (!one) {
-    one = last.then(make).catch(() => undefined);
-    last = one.then(() => sleep(0));
-    made.set(key, one);
+  if (!made.has(key)) {
+    made.set(key, last.then(make).catch(() => undefined));
+    last = made.get(key)!.then(() => sleep(0));
   }
-  return one;
+  return made.get(key)!;
 }
 
 /** The small picture of a replay's map, or undefined where there is none. */
-export async function thumbOf({ name, format, mapReplay, mapName }: Replay): Promise<Thumb | undefined> {
+export async function thumbOf({ name, format, mapReplay, mapName }: Replay): Promise<Overview | undefined> {
   switch (format) {
     case Format.DEM:
       return once(`over ${mapName}`, () => seen(mapName));
@@ -47,12 +39,12 @@ export async function thumbOf({ name, format, mapReplay, mapName }: Replay): Pro
   return undefined;
 }
 
-async function seen(map: string): Promise<Thumb | undefined> {
+async function seen(map: string): Promise<Overview | undefined> {
   const found = await overviewOf(baseOf(map), new AbortController().signal);
   return typeof found === "string" ? undefined : found;
 }
 
-async function physics(name: string): Promise<Thumb | undefined> {
+async function physics(name: string): Promise<Overview | undefined> {
   if ((await client.replay(name)).sizeBytes >= largest) return undefined;
   const map = await GameMap.load(client, name);
   return map && { picture: map.small(), area: { left: 0, top: 0, right: map.width * tileSize, bottom: map.height * tileSize } };

@@ -1,5 +1,7 @@
 // Where players have been: what can be known of a map of which there is no picture.
 
+import type { Point } from "./draw.js";
+
 /** At most so many squares are kept. */
 const most = 20_000;
 /** A longer way, in squares, was not walked. */
@@ -8,9 +10,9 @@ const furthest = 8;
 /** The squares of a map in which players have been. */
 export class Walked {
   /** The upper left corners of the squares. */
-  readonly squares: { x: number; y: number }[] = [];
+  readonly squares: Point[] = [];
   private readonly known = new Set<string>();
-  private readonly last = new Map<string, { x: number; y: number }>();
+  private readonly last = new Map<string, Point>();
   private shape: Path2D | undefined;
   private shaped = 0;
 
@@ -18,7 +20,7 @@ export class Walked {
   constructor(readonly size: number) {}
 
   /** Adds the way of somebody to a place. Whoever is met for the first time, or jumps, only is there. */
-  to(who: string, { x, y }: { x: number; y: number }): void {
+  to(who: string, { x, y }: Point): void {
     const from = this.last.get(who) ?? { x, y };
     this.last.set(who, { x, y });
     const steps = Math.ceil((Math.hypot(x - from.x, y - from.y) / this.size) * 2);

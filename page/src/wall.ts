@@ -1,11 +1,12 @@
 // The wall: live games as small moving pictures, by one stream of their latest states.
 
-import type { Replay } from "@replayd/client";
-import type { WatchedReplay } from "@replayd/client/gen/replayd/v1/state_pb.js";
-import type { Area } from "./minimap.js";
-import { isAway, sleep, states } from "./net.js";
+import { type PlayerEvent, players, type Replay, type WatchedReplay } from "@replayd/client";
+import { sleep } from "./connection.js";
+import { type Area, areaOf, circle, type Point } from "./draw.js";
+import { client, heartbeat } from "./net.js";
+import type { Overview } from "./overview.js";
 import { colourOf, theme } from "./theme.js";
-import { type Thumb, thumbOf } from "./thumb.js";
+import { thumbOf } from "./thumb.js";
 
 /** Between two states, and between two pictures, in milliseconds. */
 const interval = 100;
@@ -14,20 +15,17 @@ const frame = 1000 / 30;
 const furthest = 800;
 
 /** A player on the way from where a picture had it to where the last state has it. */
-interface Mover {
-  x: number;
-  y: number;
-  fromX: number;
-  fromY: number;
+interface Mover extends Point {
+  from: Point;
   at: number;
   colour: string;
 }
 
 /** A live game: its players who are somewhere, and the part of the world that is shown. */
 interface Shown {
-  name: string;
+  described: WatchedReplay["description"];
   players: Map<number, Mover>;
-  map: Thumb | undefined;
+  map: Overview | undefined;
   view: Area | undefined;
 }
 
@@ -36,17 +34,19 @@ export const wallOf = "data-wall";
 
 /** Draws live games into the canvases that name them, until the signal. */
 export function wall(signal: AbortSignal): void {
-  let games = new Map<number, Shown>();
+  let games = new Map<string, Shown>();
   const follow = async () => {
+    const asked = { interval, columns: ["x", "y", "place", "alive", "team"], heartbeat, retry: { maximum: 600, giveUpAfter: Infinity } };
     while (!signal.aborted) {
-      games = new Map(); // each call tells the whole state first
       const own = new AbortController();
-      const hidden = () => document.hidden && own.abort(); // nobody looks
-      document.addEventListener("visibilitychange", hidden, { signal: own.signal });
+      document.addEventListener("visibilitychange", () => document.hidden && own.abort(), { signal: own.signal }); // nobody looks
       try {
-        if (!document.hidden) for await (const replays of states(interval, AbortSignal.any([signal, own.signal]))) for (const one of replays) take(games, one);
-      } catch (error) {
-        if (signal.aborted || !(own.signal.aborted || isAway(error))) return; // the list says why
+        if (!document.hidden) for await (const states of client.watchState("", { ...asked, signal: AbortSignal.any([signal, own.signal]) })) {
+          const told = [...states.values()].flatMap((game) => (game.description ? [[game.description.name, game] as const] : []));
+          games = new Map(told.map(([name, game]) => [name, shownOf(game, games.get(name))]));
+        }
+      } catch {
+        if (!own.signal.aborted) return; // the list says why
       }
       own.abort();
       await sleep(600, signal);
@@ -58,9 +58,8 @@ export function wall(signal: AbortSignal): void {
     requestAnimationFrame(draw);
     if (now < next) return;
     next = now + frame / 2;
-    const byName = new Map([...games.values()].map((game) => [game.name, game]));
     for (const canvas of document.querySelectorAll<HTMLCanvasElement>(`canvas[${wallOf}]`)) {
-      const game = byName.get(canvas.getAttribute(wallOf)!);
+      const game = games.get(canvas.getAttribute(wallOf)!);
       const { top, bottom } = canvas.getBoundingClientRect();
       if (game && bottom > 0 && top < innerHeight) paint(canvas, game, now);
     }
@@ -69,38 +68,40 @@ export function wall(signal: AbortSignal): void {
   requestAnimationFrame(draw);
 }
 
-/** Applies what has changed in a game. */
-function take(games: Map<number, Shown>, { replay, description, whole, players, removed, end, failure }: WatchedReplay): void {
-  if (end || failure) return void games.delete(replay);
-  let game = games.get(replay);
-  if (description) {
-    const known: Shown = (game = { players: new Map(), map: undefined, view: undefined, ...game, name: description.name });
-    games.set(replay, known);
-    void thumbOf(description as Replay).then((thumb) => (known.map = thumb));
+/** What is shown of a game that may have been shown before. */
+function shownOf(game: WatchedReplay, before?: Shown): Shown {
+  const shown = before ?? { described: undefined, players: new Map(), map: undefined, view: undefined };
+  if (shown.described !== game.description) void thumbOf(game.description as Replay).then((thumb) => (shown.map = thumb));
+  const [now, past] = [performance.now(), shown.players];
+  Object.assign(shown, { described: game.description, players: new Map() });
+  for (const event of players(game)) {
+    const [id, place, colour] = moverOf(event);
+    if (!place) continue;
+    const old = past.get(id);
+    if (old?.x === place.x && old.y === place.y) shown.players.set(id, { ...old, colour });
+    else shown.players.set(id, { ...place, from: old && Math.abs(old.x - place.x) + Math.abs(old.y - place.y) < furthest ? placeAt(old, now) : place, at: now, colour });
   }
-  if (!game) return;
-  const before = game.players;
-  if (whole) game.players = new Map();
-  const now = performance.now();
-  for (const { kind: { value } } of players.value?.events ?? []) {
-    let [id, x, y, colour]: [number, number | undefined, number | undefined, string] = [-1, undefined, undefined, ""];
-    if (value?.$typeName === "replayd.teehistorian.v1.SamplePlayer") [id, x, y, colour] = [value.clientId, value.x, value.y, colourOf(value.clientId)];
-    else if (value?.$typeName === "replayd.dem.v1.SamplePlayer") {
-      [id, x, y, colour] = [value.playerId, value.alive === false ? undefined : value.place?.x, -(value.place?.y ?? 0), value.team === 2 ? theme().gold : theme().blue];
-    }
-    const old = before.get(id);
-    if (x === undefined || y === undefined) game.players.delete(id);
-    else {
-      const from = old && Math.abs(old.x - x) + Math.abs(old.y - y) < furthest ? placeAt(old, now) : { x, y };
-      game.players.set(id, { x, y, fromX: from.x, fromY: from.y, at: now, colour });
-    }
-  }
-  for (const id of removed) game.players.delete(id);
+  return shown;
 }
 
-function placeAt({ x, y, fromX, fromY, at }: Mover, now: number): { x: number; y: number } {
+/** A player's number, place if the player is somewhere, and colour. */
+function moverOf({ kind: { value } }: PlayerEvent): [id: number, place: Point | undefined, colour: string] {
+  switch (value?.$typeName) {
+    case "replayd.teehistorian.v1.SamplePlayer": {
+      const { clientId, x, y } = value;
+      return [clientId, x === undefined || y === undefined ? undefined : { x, y }, colourOf(clientId)];
+    }
+    case "replayd.dem.v1.SamplePlayer": {
+      const { playerId, alive, place, team } = value;
+      return [playerId, place && alive !== false ? { x: place.x, y: -place.y } : undefined, team === 2 ? theme().gold : theme().blue];
+    }
+  }
+  return [-1, undefined, ""];
+}
+
+function placeAt({ x, y, from, at }: Mover, now: number): Point {
   const part = Math.min(1, (now - at) / interval);
-  return { x: fromX + (x - fromX) * part, y: fromY + (y - fromY) * part };
+  return { x: from.x + (x - from.x) * part, y: from.y + (y - from.y) * part };
 }
 
 function paint(canvas: HTMLCanvasElement, game: Shown, now: number): void {
@@ -123,8 +124,7 @@ function paint(canvas: HTMLCanvasElement, game: Shown, now: number): void {
   c.lineWidth = 2;
   for (const { x, y, colour } of places) {
     c.fillStyle = colour;
-    c.beginPath();
-    c.arc((x - left) * scale, (y - top) * scale, Math.max(4, 15 * scale), 0, 7);
+    circle(c, (x - left) * scale, (y - top) * scale, Math.max(4, 15 * scale));
     c.stroke();
     c.fill();
   }
@@ -132,12 +132,12 @@ function paint(canvas: HTMLCanvasElement, game: Shown, now: number): void {
 }
 
 /** The part of the world to show next: it glides to where all players are. */
-function viewOf(places: readonly { x: number; y: number }[], now: Area | undefined, shape: number, jump: boolean): Area | undefined {
-  if (places.length === 0) return now;
-  const [xs, ys] = [places.map(({ x }) => x), places.map(({ y }) => y)];
+function viewOf(places: readonly Point[], now: Area | undefined, shape: number, jump: boolean): Area | undefined {
+  const all = areaOf(places);
+  if (!all) return now;
   const margin = 300;
-  const [x, y] = [(Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2];
-  const wide = Math.max(Math.max(...xs) - Math.min(...xs) + 2 * margin, (Math.max(...ys) - Math.min(...ys) + 2 * margin) * shape, 1600);
+  const [x, y] = [(all.left + all.right) / 2, (all.top + all.bottom) / 2];
+  const wide = Math.max(all.right - all.left + 2 * margin, (all.bottom - all.top + 2 * margin) * shape, 1600);
   const target = { left: x - wide / 2, right: x + wide / 2, top: y - wide / shape / 2, bottom: y + wide / shape / 2 };
   if (!now || jump) return target;
   const glide = (from: number, to: number) => from + (to - from) * 0.08;

@@ -1,28 +1,22 @@
 // The state of a game from a teehistorian, kept for each tick of the loaded part.
 
-import type { Batch, Kind } from "@replayd/client";
-import type { Dot, News, Sample, World } from "./format.js";
+import type { Event, Kind } from "@replayd/client";
+import type { Point } from "./draw.js";
+import { type News, World } from "./format.js";
+import { Lazy } from "./lazy.js";
 import { type Place, placeBetween, Steps } from "./steps.js";
-import type { Event, Input, SamplePlayer } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
-
-/** The part of an input that is shown: the aim relative to the character, and whether the hook is out. */
-export interface Aim {
-  x: number;
-  y: number;
-  hook: boolean;
-  fire: number;
-}
+import type { Event as TeeEvent, Input } from "@replayd/client/gen/replayd/teehistorian/v1/events_pb.js";
 
 /** A client's state over time. */
 export class Client {
   readonly places = new Steps<Place>();
-  readonly aims = new Steps<Aim>();
+  readonly inputs = new Steps<Input>();
   readonly names = new Steps<string>();
   readonly teams = new Steps<number>();
   /** Undefined behind damage, until a record names the client. */
   readonly joined = new Steps<boolean | undefined>();
-  readonly shots: number[] = [];
-  readonly deaths: { tick: number; x: number; y: number }[] = [];
+  readonly shots = new Steps<true>();
+  readonly deaths = new Steps<Point>();
 
   constructor(readonly id: number) {}
 
@@ -31,70 +25,29 @@ export class Client {
   }
 }
 
-/** Kinds of events that TeeWorld uses. */
-export const kinds: Kind[] = [
-  "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "join", "drop", "player_name",
-  "player_team", "fact_team", "fact_finish", "message", "fact_chat", "fact_death", "fact_save", "fact_load", "damage",
-];
-
 /** Kinds of events that produce news or marks, and those that set the names in them. */
 export const wholeKinds: Kind[] = [
   "join", "drop", "player_name", "fact_team", "fact_finish", "message", "fact_chat", "fact_death", "fact_save", "fact_load", "damage",
 ];
 
+/** Kinds of events that TeeWorld uses. */
+export const kinds: Kind[] = [...wholeKinds, "player_state", "player_diff", "player_new", "player_old", "input_diff", "input_new", "tick", "player_team"];
+
 /** The loaded part of a game. */
-export class TeeWorld implements World {
-  readonly clients = new Map<number, Client>();
-  readonly news: News[] = [];
-  readonly samples: Sample[] = [];
-  readonly dots: Dot[] = [];
-  readonly beats: number[] = [];
-  from = 0;
-  to = -1;
-
-  constructor(readonly start: number) {
-    this.from = start;
-    this.to = start - 1;
-  }
-
-  client(id: number): Client {
-    let client = this.clients.get(id);
-    if (!client) this.clients.set(id, (client = new Client(id)));
-    return client;
-  }
-
-  /** Applies a batch. */
-  apply(batch: Batch): void {
-    const state = batch.state ? this.start : undefined;
-    for (const event of batch.events as readonly Event[]) this.take(event, state);
-  }
-
-  reach(tick: number): void {
-    if (tick > this.to) this.to = tick;
-  }
-
-  private move(tick: number, id: number, x: number, y: number): void {
-    this.client(id).places.push(tick, { x, y });
-    this.reach(tick);
-  }
-
-  private aim(tick: number, id: number, x: number, y: number, hook: boolean, fire: number): void {
-    const client = this.client(id);
-    const before = client.aims.values.at(-1);
-    // An odd count means that the button is pressed.
-    if (before && before.fire !== fire && fire & 1) client.shots.push(tick);
-    client.aims.push(tick, { x, y, hook, fire });
-    this.reach(tick);
-  }
+export class TeeWorld extends World {
+  readonly clients = new Lazy((id: number) => new Client(id));
 
   private input(tick: number, id: number, input: Input | undefined): void {
-    if (input) this.aim(tick, id, input.targetX, input.targetY, input.hook !== 0, input.fire);
+    if (!input) return;
+    const { inputs, shots } = this.clients.of(id);
+    const before = inputs.values.at(-1);
+    // An odd count means that the button is pressed.
+    if (before && before.fire !== input.fire && input.fire & 1) shots.push(tick, true);
+    inputs.push(tick, input);
   }
 
-  /** Applies an event. An event of a state did not happen then. It holds from the tick given by state on. */
-  take({ atTick, kind }: Pick<Event, "atTick" | "kind">, state?: number): void {
-    const tick = state ?? atTick;
-    if (state === undefined) this.reach(tick);
+  protected take({ event }: Event, tick: number): void {
+    const { kind } = event as TeeEvent;
     const tell = (kind: News["kind"], client: number, text: string, name = this.clients.get(client)?.names.at(tick)) => {
       // The name is kept here, since another part of the game may be loaded when it is shown.
       this.news.push({ tick, kind, client, text, ...(name && { name }) });
@@ -102,7 +55,7 @@ export class TeeWorld implements World {
     switch (kind.case) {
       case "playerState": {
         const { clientId, joined, name, team, alive, x, y, input } = kind.value;
-        const client = this.client(clientId);
+        const client = this.clients.of(clientId);
         client.joined.push(tick, joined);
         client.names.push(tick, name ?? "");
         client.teams.push(tick, team);
@@ -121,44 +74,44 @@ export class TeeWorld implements World {
         break;
       case "playerDiff": {
         const { clientId, x, y } = kind.value;
-        if (x !== undefined && y !== undefined) this.move(tick, clientId, x, y);
+        if (x !== undefined && y !== undefined) this.clients.of(clientId).places.push(tick, { x, y });
         break;
       }
       case "playerNew":
-        this.move(tick, kind.value.clientId, kind.value.x, kind.value.y);
+        this.clients.of(kind.value.clientId).places.push(tick, { x: kind.value.x, y: kind.value.y });
         break;
       case "playerOld":
-        this.client(kind.value.clientId).places.push(tick, undefined);
+        this.clients.of(kind.value.clientId).places.push(tick, undefined);
         break;
       case "factDeath": {
         const { clientId, x, y, name } = kind.value;
         if (x !== undefined && y !== undefined) {
-          this.client(clientId).deaths.push({ tick, x, y });
+          this.clients.of(clientId).deaths.push(tick, { x, y });
           this.dots.push({ tick, id: clientId, x, y, died: true });
         }
         tell("death", clientId, "died", name);
         break;
       }
       case "samplePlayer": {
-        const { x, y, clientId: id } = kind.value as SamplePlayer;
+        const { x, y, clientId: id } = kind.value;
         if (x !== undefined && y !== undefined) this.dots.push({ tick, id, x, y });
         break;
       }
       case "inputNew":
-        this.input(tick, kind.value.clientId, kind.value.input);
-        break;
       case "inputDiff":
         this.input(tick, kind.value.clientId, kind.value.input);
         break;
-      case "join":
-        this.client(kind.value.clientId).joined.push(tick, true);
-        this.client(kind.value.clientId).names.push(tick, "");
-        this.client(kind.value.clientId).teams.push(tick, 0);
-        tell("join", kind.value.clientId, "joined");
+      case "join": {
+        const client = this.clients.of(kind.value.clientId);
+        client.joined.push(tick, true);
+        client.names.push(tick, "");
+        client.teams.push(tick, 0);
+        tell("join", client.id, "joined");
         break;
+      }
       case "drop": {
         const { clientId, reason } = kind.value;
-        const client = this.client(clientId);
+        const client = this.clients.of(clientId);
         tell("leave", clientId, reason ? `left (${reason})` : "left");
         client.joined.push(tick, false);
         client.places.push(tick, undefined);
@@ -168,7 +121,7 @@ export class TeeWorld implements World {
         this.named(tick, kind.value.clientId, kind.value.name);
         break;
       case "playerTeam":
-        this.client(kind.value.clientId).teams.push(tick, kind.value.team);
+        this.clients.of(kind.value.clientId).teams.push(tick, kind.value.team);
         break;
       case "factTeam":
         if (kind.value.team > 0) tell("team", kind.value.clientId, `is in team ${kind.value.team}`, kind.value.name);
@@ -199,19 +152,13 @@ export class TeeWorld implements World {
 
   /** Records a client's name. Its joining, which came before, is told by that name. */
   private named(tick: number, id: number, name: string): void {
-    this.client(id).names.push(tick, name);
+    this.clients.of(id).names.push(tick, name);
     const joined = this.news.findLast((news) => news.client === id);
     if (joined?.kind === "join") joined.name ??= name;
   }
 
-  trim(tick: number): void {
-    if (tick <= this.from) return;
-    this.from = tick;
-    for (const client of this.clients.values()) {
-      for (const steps of [client.places, client.aims, client.names, client.teams, client.joined]) steps.trim(tick);
-      client.shots.splice(0, client.shots.findIndex((at) => at >= tick) >>> 0);
-      client.deaths.splice(0, client.deaths.findIndex((death) => death.tick >= tick) >>> 0);
-    }
+  protected *steps(): Iterable<Steps<unknown>> {
+    for (const { places, inputs, names, teams, joined, shots, deaths } of this.clients.values()) yield* [places, inputs, names, teams, joined, shots, deaths];
   }
 
   /** The position of a character at a time between two ticks. */
@@ -224,7 +171,7 @@ export class TeeWorld implements World {
 /** The maximum distance that a character moves in a tick. A longer one is a teleport. */
 const furthest = 400;
 
-export function jumped(a: { x: number; y: number }, b: { x: number; y: number }): boolean {
+export function jumped(a: Point, b: Point): boolean {
   return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > furthest;
 }
 

@@ -194,12 +194,12 @@ test("a player is where a sample says, and a building that is told of no more is
 
 test("behind damage nobody is who or where a client was before", () => {
   const world = new TeeWorld(0);
-  const tell = (atTick, kind, value) => world.take({ atTick, kind: { case: kind, value } });
+  const tell = (tick, kind, value) => world.apply([{ tick, event: { kind: { case: kind, value } } }]);
   tell(0, "join", { clientId: 3 });
   tell(0, "playerName", { clientId: 3, name: "Ada" });
   tell(0, "playerNew", { clientId: 3, x: 10, y: 20 });
   tell(5, "damage", {});
-  const client = world.client(3);
+  const client = world.clients.of(3);
   assert.deepEqual([client.nameAt(4), client.places.at(4), client.joined.at(4)], ["Ada", { x: 10, y: 20 }, true]);
   assert.deepEqual([client.nameAt(5), client.places.at(5), client.joined.at(5)], ["#3", undefined, undefined]);
   tell(6, "playerDiff", { clientId: 3, dx: 1, dy: 1 }); // of a place that nobody knows
@@ -212,7 +212,7 @@ test("behind damage nobody is who or where a client was before", () => {
 
 test("finishes are told by name, and those of teams by number", () => {
   const world = new TeeWorld(0);
-  const finish = (atTick, value) => world.take({ atTick, kind: { case: "factFinish", value } });
+  const finish = (tick, value) => world.apply([{ tick, event: { kind: { case: "factFinish", value } } }]);
   finish(5, { clientId: 3, name: "Ada", team: 0, seconds: 59.02 });
   finish(6, { clientId: 0, team: 2, seconds: 61.5 });
   finish(6, { team: 2, seconds: 3600 });
