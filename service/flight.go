@@ -13,6 +13,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -93,21 +94,22 @@ func tableOf(req *replaydv1.StreamEventsRequest, field string) (*replaydv1.Strea
 	return req, kind, nil
 }
 
-// ticketOf returns the ticket for a descriptor: its command, or one made of its path, a replay's name and a kind.
+// ticketOf returns the ticket for a descriptor: its command, or one made of its path, a replay's name and a kind, or a class of entities.
 func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 	switch {
 	case d.GetType() == flight.FlightDescriptor_CMD:
 		return d.GetCmd(), nil
 	case d.GetType() == flight.FlightDescriptor_PATH && len(d.GetPath()) == 2:
-		return protojson.Marshal(&replaydv1.StreamEventsRequest{
-			Replay: d.GetPath()[0], Include: []*replaydv1.EventFilter{{Kinds: []string{d.GetPath()[1]}}},
-		})
+		req := &replaydv1.StreamEventsRequest{Replay: d.GetPath()[0]}
+		opened.Choose(req, d.GetPath()[1])
+		return protojson.Marshal(req)
 	}
-	return nil, fault.BadRequest("descriptor", "must be a command, or a path of a replay's name and a kind")
+	return nil, fault.BadRequest("descriptor", "must be a command, or a path of a replay's name and a kind or class")
 }
 
-// schemaOf returns the IPC message of the schema of the table that a ticket selects.
-func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest) ([]byte, error) {
+// schemaOf returns the IPC message of the schema of the table that a ticket selects. wide is the layout of a table with a column for each
+// field of entities; nil for other tables.
+func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest, wide *table.Layout) ([]byte, error) {
 	k := slices.IndexFunc(c.Tables.Kinds, func(k table.Kind) bool { return k.Name == kind })
 	if k <= 0 {
 		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
@@ -115,7 +117,10 @@ func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest) (
 	if c.Filters.Kinds[k].State {
 		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%s only describes a state, which flights do not have", kind))
 	}
-	l, err := opened.Layout(c, func(of uint8) bool { return int(of) == k }, req)
+	if wide != nil {
+		return arrowipc.SchemaMessage(arrowipc.Schema(wide, uint8(k)))
+	}
+	l, err := opened.Layout(c.Tables, func(of uint8) bool { return int(of) == k }, req)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,14 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 	g := &flying{kind: of.kind, req: of.req, send: timed(ctx, out.Send), sent: s.sent(ctx)}
 	if of.many == nil {
 		name = of.req.GetReplay()
-		return s.Stream(ctx, of.req, g.frame)
+		c, err := s.open(ctx, of.req)
+		if err != nil {
+			return err
+		}
+		if of.req.GetFieldColumns() {
+			g.wide = c.Replay.Tables.Layout
+		}
+		return s.run(ctx, c, g.frame)
 	}
 	name = of.many.GetDirectory()
 	m, err := s.manyOf(ctx, of)
@@ -161,6 +173,7 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 type flying struct {
 	kind string
 	req  *replaydv1.StreamEventsRequest
+	wide *table.Layout // see schemaOf
 	send func(*flight.FlightData) error
 	sent func(n int)
 }
@@ -173,7 +186,7 @@ func (g *flying) frame(f *frame.Frame) error {
 		if err != nil {
 			return err
 		}
-		schema, err := schemaOf(c, g.kind, g.req)
+		schema, err := schemaOf(c, g.kind, g.req, g.wide)
 		if err != nil {
 			return err
 		}
@@ -251,16 +264,16 @@ func infoOf(d *flight.FlightDescriptor, format replaydv1.Format) (*flight.Flight
 	if err != nil {
 		return nil, err
 	}
-	return t.info(d, b, format)
+	return t.info(d, b, format, nil)
 }
 
-// info returns the description of a flight of a replay.
-func (t *ticket) info(d *flight.FlightDescriptor, b []byte, format replaydv1.Format) (*flight.FlightInfo, error) {
+// info returns the description of a flight of a replay. wide is as for schemaOf.
+func (t *ticket) info(d *flight.FlightDescriptor, b []byte, format replaydv1.Format, wide *table.Layout) (*flight.FlightInfo, error) {
 	c, err := codecOfFormat(format)
 	if err != nil {
 		return nil, err
 	}
-	schema, err := schemaOf(c, t.kind, t.req)
+	schema, err := schemaOf(c, t.kind, t.req, wide)
 	if err != nil {
 		return nil, err
 	}
@@ -297,8 +310,30 @@ func (f *flights) info(ctx context.Context, d *flight.FlightDescriptor) (*flight
 	if err != nil {
 		return nil, t.req.GetReplay(), err
 	}
-	info, err := t.info(d, b, r.GetReplay().GetFormat())
+	wide, err := f.wide(ctx, t.req)
+	if err != nil {
+		return nil, t.req.GetReplay(), err
+	}
+	info, err := t.info(d, b, r.GetReplay().GetFormat(), wide)
 	return info, t.req.GetReplay(), err
+}
+
+// wide returns the layout of a table with a column for each field of entities, nil for other tables. It reads the beginning of the replay.
+func (f *flights) wide(ctx context.Context, req *replaydv1.StreamEventsRequest) (*table.Layout, error) {
+	if !req.GetFieldColumns() {
+		return nil, nil
+	}
+	if err := f.server.enter(ctx, streamCost); err != nil {
+		return nil, err
+	}
+	req = proto.CloneOf(req)
+	req.Follow, req.Start = false, nil
+	c, err := f.server.open(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Replay.Close()
+	return c.Replay.Tables.Layout, nil
 }
 
 // GetFlightInfo implements Flight.

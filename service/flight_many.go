@@ -50,6 +50,9 @@ func (s *Server) manyOf(ctx context.Context, t ticket) (*manyFlights, error) {
 	if each.GetReplay() != "" || each.GetStart() != nil || each.GetFollow() {
 		return nil, fault.BadRequest("ticket.options", "must have neither replay, start nor follow: a flight has each replay from its beginning to its present end")
 	}
+	if each.GetFieldColumns() {
+		return nil, fault.BadRequest("ticket.options.field_columns", "is not possible with a flight of many replays, whose fields may have other types")
+	}
 	asked, err := formatsOf(req.GetFormats())
 	if err != nil {
 		return nil, err
@@ -68,7 +71,7 @@ func (s *Server) manyOf(ctx context.Context, t ticket) (*manyFlights, error) {
 	if m.query.Filter, err = filterOf(req.GetFilter()); err != nil {
 		return nil, err
 	}
-	l, err := opened.Layout(m.codec, func(of uint8) bool { return of == m.kind }, each)
+	l, err := opened.Layout(m.codec.Tables, func(of uint8) bool { return of == m.kind }, each)
 	if err != nil {
 		return nil, err
 	}

@@ -31,23 +31,28 @@ func (s *Server) StreamEvents(
 // Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the packages
 // below, and of invalid requests, unchanged; the gRPC handler converts them to statuses.
 func (s *Server) Stream(ctx context.Context, req *replaydv1.StreamEventsRequest, send stream.Send) error {
-	if err := checkName(req.GetReplay()); err != nil {
-		return err
-	}
-	switch {
-	case req.GetFollowSuccessors() && !req.GetFollow():
-		return fault.BadRequest("follow_successors", "needs follow")
-	case req.GetSuccessorRule() != replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED && !req.GetFollowSuccessors():
-		return fault.BadRequest("successor_rule", "needs follow_successors")
-	}
-	if !scope.Reaches(access.Of(ctx), req.GetReplay()) {
-		return catalog.NotFound(req.GetReplay())
-	}
-	c, err := s.opened.Open(ctx, req)
+	c, err := s.open(ctx, req)
 	if err != nil {
 		return err
 	}
 	return s.run(ctx, c, send)
+}
+
+// open opens the replay of a call for run.
+func (s *Server) open(ctx context.Context, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
+	if err := checkName(req.GetReplay()); err != nil {
+		return stream.Config{}, err
+	}
+	switch {
+	case req.GetFollowSuccessors() && !req.GetFollow():
+		return stream.Config{}, fault.BadRequest("follow_successors", "needs follow")
+	case req.GetSuccessorRule() != replaydv1.SuccessorRule_SUCCESSOR_RULE_UNSPECIFIED && !req.GetFollowSuccessors():
+		return stream.Config{}, fault.BadRequest("successor_rule", "needs follow_successors")
+	}
+	if !scope.Reaches(access.Of(ctx), req.GetReplay()) {
+		return stream.Config{}, catalog.NotFound(req.GetReplay())
+	}
+	return s.opened.Open(ctx, req)
 }
 
 // run streams the opened replay of a call.

@@ -21,6 +21,7 @@ import (
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/opened"
 	plainhttp "github.com/replayd/replayd/service/plain"
 	"github.com/replayd/replayd/service/scope"
 	"github.com/replayd/replayd/service/tables"
@@ -92,6 +93,7 @@ func (s *Server) openTable(ctx context.Context, req *replaydv1.StreamEventsReque
 	if err != nil {
 		return nil, err
 	}
+	opened.Choose(req, req.GetInclude()[0].GetKinds()[0])
 	kind, err := kindOf(c, req)
 	if err != nil {
 		return nil, err

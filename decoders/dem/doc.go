@@ -53,6 +53,7 @@
 //	clock.go, game.go           ticks and Dota's clock; which game the demo is of
 //	meaning.go                  what numbers stand for, and where entities are
 //	gameevents.go, combatlog.go game events, combat log
+//	fieldtype.go                what the schema says of fields
 //	sample.go, player.go        the present states of entities, and of players
 //	conclude.go, round.go       facts, and the rounds from which some are concluded
 //	past.go                     what is remembered of facts

@@ -64,6 +64,11 @@ type Codec struct {
 	// Players sets the players of r to those in a roster, and their tick if the roster has one. Nil if Describe finds all players that a
 	// file has.
 	Players func(r *replaydv1.Replay, roster []byte)
+	// Widen returns tables that differ from Tables in one: in place of the fields of entities as a list it has a column for each field that
+	// f selects of the kind. of has the classes and fields that the request names; without fields all are meant. What cannot be a column is a
+	// *filter.FieldError. Widen reads the beginning of the input, and returns an input for what follows. Readers append rows of the table if
+	// its layout is that of Options.Tables. Nil if the format has no such table.
+	Widen func(in source.Input, f *filter.Filter, of *replaydv1.DemFilter) (source.Input, *table.Format, error)
 	// Participants adds to r the participants in a Survey's Participants, completed from the roster of the previous replay, which
 	// may be nil. Nil if the format has none.
 	Participants func(r *replaydv1.Replay, participants, earlier []byte, secrets *Secrets)

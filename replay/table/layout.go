@@ -71,18 +71,18 @@ func (l *Layout) Select(columns []string, of func(kind uint8) bool) (*Layout, er
 // choose marks in chosen the columns that a name selects: the named column, and all columns below it. It returns false if the
 // table has no column of that name.
 func choose(chosen, there []bool, fields []Field, name string) bool {
-	first, rest, deeper := strings.Cut(name, ".")
 	at := 0
 	for i := range fields {
 		f := &fields[i]
 		end := at + f.width()
+		rest, below := strings.CutPrefix(name, f.Name)
 		switch {
-		case f.Name != first:
+		case !below || rest != "" && (rest[0] != '.' || len(f.Fields) == 0):
 			at = end
 			continue
 		case !there[at]:
 			return false
-		case !deeper:
+		case rest == "":
 			copy(chosen[at:end], there[at:end])
 			return true
 		}
@@ -92,7 +92,7 @@ func choose(chosen, there []bool, fields []Field, name string) bool {
 			chosen[at] = true
 			at, fields = at+1, fields[0].Fields
 		}
-		return choose(chosen[at:end], there[at:end], fields, rest)
+		return choose(chosen[at:end], there[at:end], fields, rest[1:])
 	}
 	return false
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/scope"
 	"github.com/replayd/replayd/service/stream"
@@ -108,6 +109,9 @@ func (o *Opener) Open(ctx context.Context, req *replaydv1.StreamEventsRequest) (
 func (o *Opener) Upload(
 	ctx context.Context, req *replaydv1.StreamEventsRequest, receive func() (*source.File, error),
 ) (_ stream.Config, err error) {
+	if req.GetFieldColumns() {
+		return stream.Config{}, fault.BadRequest("field_columns", "is not possible with an upload, of which the types of fields are not there at once: CreateReplay stores one")
+	}
 	q, err := requestOf(req)
 	if err != nil {
 		return stream.Config{}, err

@@ -44,8 +44,16 @@ func (f *replay) take(ctx context.Context, w *wanted) (_ *stream.Replay, err err
 	if w.tables != nil {
 		f.cost += tablesCost * int64(w.tables.Bytes)
 	}
+	if w.req.GetFieldColumns() && f.next.At == nil {
+		f.cost += widenCost
+	}
 	if err := f.memory.take(f.cost); err != nil {
 		return nil, err
+	}
+	if w.req.GetFieldColumns() {
+		if f.next, err = w.widen(f.next); err != nil {
+			return nil, err
+		}
 	}
 	f.memory.fixed = f.file.Cost()
 	r := &stream.Replay{

@@ -3,6 +3,8 @@ package opened
 import (
 	"context"
 	"fmt"
+	"unicode"
+	"unicode/utf8"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
@@ -24,7 +26,8 @@ type wanted struct {
 	codec   *codec.Codec
 	options codec.Options
 	tables  *stream.Tables // nil for rows
-	ahead   bool           // see stream.Replay.Ahead
+	req     *replaydv1.StreamEventsRequest
+	ahead   bool // see stream.Replay.Ahead
 }
 
 // wantedOf returns the selection of a request for the replay in a file. It reads nothing of the file. whole says that the replay
@@ -56,13 +59,16 @@ func ofCodec(c *codec.Codec, info source.Info, q *request, secrets codec.Secrets
 	if q.req.GetResolvePlayers() && !c.ResolvesPlayers {
 		return nil, fault.BadRequest("resolve_players", fmt.Sprintf("events of format %v cannot be resolved: GetReplay has its players", info.Format))
 	}
-	w = &wanted{info: info, codec: c, options: codec.Options{Secrets: secrets, ResolvePlayers: q.req.GetResolvePlayers()}}
+	w = &wanted{info: info, codec: c, req: q.req, options: codec.Options{Secrets: secrets, ResolvePlayers: q.req.GetResolvePlayers()}}
 	if q.State || q.Start.Cursor != nil && q.Start.Cursor.State {
 		w.options.Filter, w.options.StateFilter, err = filter.CompileWithState(&c.Filters, q.req.GetInclude(), q.req.GetExclude())
 	} else {
 		w.options.Filter, err = filter.Compile(&c.Filters, q.req.GetInclude(), q.req.GetExclude())
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := checkFieldColumns(c, q.req); err != nil {
 		return nil, err
 	}
 	if w.tables, err = tablesOf(c, w.options.Filter, q.req, whole); err != nil || q.req.GetWhere() == "" {
@@ -143,9 +149,12 @@ func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsReque
 	default:
 		return nil, fault.BadRequest("encoding", "is unknown")
 	}
-	layout, err := Layout(c, f.Kind, req)
-	if err != nil {
-		return nil, err
+	layout := c.Tables.Layout(req.GetResolvePlayers())
+	if !req.GetFieldColumns() { // otherwise the file tells the columns
+		var err error
+		if layout, err = Layout(c.Tables, f.Kind, req); err != nil {
+			return nil, err
+		}
 	}
 	t := &stream.Tables{Layout: layout, Bytes: stream.DefaultTableBytes, Encoder: arrowipc.NewEncoder(arrowipc.Options{
 		Compress: compression != replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE, Narrow: req.GetNarrowColumns(),
@@ -159,9 +168,9 @@ func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsReque
 // maxColumns limits the columns that a request names.
 const maxColumns = 256
 
-// Layout returns the layout of the tables that a request asks for. of reports the kinds that it is for.
-func Layout(c *codec.Codec, of func(kind uint8) bool, req *replaydv1.StreamEventsRequest) (*table.Layout, error) {
-	l := c.Tables.Layout(req.GetResolvePlayers())
+// Layout returns the layout of the tables that a request asks for, of all that there are. of reports the kinds that it is for.
+func Layout(all *table.Format, of func(kind uint8) bool, req *replaydv1.StreamEventsRequest) (*table.Layout, error) {
+	l := all.Layout(req.GetResolvePlayers())
 	switch n := len(req.GetColumns()); {
 	case n == 0:
 		return l, nil
@@ -174,3 +183,68 @@ func Layout(c *codec.Codec, of func(kind uint8) bool, req *replaydv1.StreamEvent
 	}
 	return some, nil
 }
+
+// Choose makes a request one for the table of that name: of a kind, or, if it begins with an upper-case letter, as no kind does, of a class of
+// entities, with a column for each field.
+func Choose(req *replaydv1.StreamEventsRequest, name string) {
+	if len(req.GetInclude()) == 0 {
+		req.Include = []*replaydv1.EventFilter{{}}
+	}
+	in := req.GetInclude()[0]
+	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
+		in.Kinds = []string{name}
+		return
+	}
+	if in.Dem == nil {
+		in.Dem = &replaydv1.DemFilter{}
+	}
+	in.Dem.Classes = []string{name}
+	Widen(req)
+}
+
+// Widen makes a request that selects classes of entities one for the table of them with a column for each field.
+func Widen(req *replaydv1.StreamEventsRequest) {
+	req.GetInclude()[0].Kinds, req.FieldColumns = []string{sampledEntities}, true
+}
+
+// sampledEntities is the kind of which there may be a column for each field.
+const sampledEntities = "sample_entity"
+
+// checkFieldColumns checks a request for a column for each field, whatever is in the replay.
+func checkFieldColumns(c *codec.Codec, req *replaydv1.StreamEventsRequest) error {
+	if !req.GetFieldColumns() {
+		return nil
+	}
+	problem := ""
+	switch in := req.GetInclude(); {
+	case c.Widen == nil:
+		problem = "only demos have fields of entities"
+	case req.GetEncoding() != replaydv1.Encoding_ENCODING_ARROW:
+		problem = "needs ENCODING_ARROW"
+	case len(in) != 1 || len(in[0].GetKinds()) != 1 || in[0].GetKinds()[0] != sampledEntities:
+		problem = "needs one include filter, of the kind " + sampledEntities + " alone"
+	case len(in[0].GetDem().GetClasses()) == 0:
+		problem = "needs classes of entities in the filter"
+	case req.GetFollowSuccessors():
+		problem = "is not possible with follow_successors: the next replay may have other fields"
+	case req.GetStart().GetWithState():
+		problem = "is not possible with a state, whose table has a list of fields"
+	default:
+		return nil
+	}
+	return fault.BadRequest("field_columns", problem)
+}
+
+// widen sets the layout of tables with a column for each field, of which it reads the types in the input. It returns an input to go on
+// with.
+func (w *wanted) widen(in source.Input) (source.Input, error) {
+	in, all, err := w.codec.Widen(in, w.options.Filter, w.req.GetInclude()[0].GetDem())
+	if err != nil {
+		return in, err
+	}
+	w.tables.Layout, err = Layout(all, w.options.Filter.Kind, w.req)
+	return in, err
+}
+
+// widenCost is the memory for what is read of an input that can be read only once, to be read again.
+const widenCost = 16 << 20

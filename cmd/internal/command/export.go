@@ -23,6 +23,7 @@ import (
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/opened"
 )
 
 type exportCmd struct {
@@ -143,6 +144,9 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	}
 	c.Apply(req)
+	if len(c.Class) > 0 && len(c.Kind) == 0 {
+		opened.Widen(req)
+	}
 	key, err := export.Selection(req, c.Reveal.Secrets)
 	if err != nil {
 		return err

@@ -92,3 +92,26 @@ func TestManyReplays(t *testing.T) {
 	}
 	t.Logf("%s", out)
 }
+
+// TestExportClass: with a class and no kind, an export has a table of the class with a column for each field.
+func TestExportClass(t *testing.T) {
+	demo := filepath.Join("..", "..", "..", "testdata", "dem", "cs2.dem")
+	for kind, args := range map[string][]string{
+		"CCSPlayerPawn":  {"--class", "CCSPlayerPawn", "--field", "m_iHealth", "--every", "64"},
+		"sample_entity":  {"--class", "CCSPlayer*", "--field", "m_iHealth,m_iszPlayerName"},
+		"entity_updated": {"--class", "CCSPlayerPawn", "--field", "m_iHealth", "--kind", "entity_updated"},
+	} {
+		dir := t.TempDir()
+		if err := program(t, append([]string{"export", demo, "--to", dir, "--format", "csv"}, args...)...).Run(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "format=dem", "kind="+kind, "*.csv"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("%s: %v %v", kind, files, err)
+		}
+		text, err := os.ReadFile(files[0])
+		if head, _, _ := strings.Cut(string(text), "\n"); err != nil || strings.Contains(head, "m_iHealth") != (kind != "entity_updated") {
+			t.Errorf("%s: the columns are %s, %v", kind, head, err)
+		}
+	}
+}

@@ -581,7 +581,18 @@ type StreamEventsRequest struct {
 	// refused, with the place in the expression, when it does not type for a kind that the filters let through, or when no event of any of them can
 	// meet it. What is said of `kind` counts before types do: kind == "kill" && event.weapon == "awp". A stream whose expression
 	// takes more than 100000 of CEL's steps for an event fails with INVALID_ARGUMENT there.
-	Where         string `protobuf:"bytes,19,opt,name=where,proto3" json:"where,omitempty"`
+	Where string `protobuf:"bytes,19,opt,name=where,proto3" json:"where,omitempty"`
+	// Only with ENCODING_ARROW, and for demos. Samples of entities have a column for each field, in place of the list `fields`: one table with
+	// a row for each entity at each tick that `every` selects. The request must have one include filter, of the kind sample_entity alone and
+	// with classes. If these are one class, without a pattern, the table has its name in place of the kind's.
+	//
+	// A column has the name of its field, and the type that the demo's own schema gives it: int64, uint64, float, bool, uint32 for handles, a
+	// struct of a vector, text, bytes, a list of other numbers of floats. A value that the entity does not have, or that may be wrong
+	// (FieldValue.unproven), is missing; of a list it is empty. Columns come in the order of the filter's fields. The request is refused, with
+	// the name, for a field that no class has, that is a list, whose type is not known for certain, that has the name of another column, or that
+	// has different types in different classes. A pattern, and a filter without fields, leaves such fields out, and elements of lists; the
+	// comment of the table names some. At most 256 columns of fields.
+	FieldColumns  bool `protobuf:"varint,20,opt,name=field_columns,json=fieldColumns,proto3" json:"field_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +751,13 @@ func (x *StreamEventsRequest) GetWhere() string {
 		return x.Where
 	}
 	return ""
+}
+
+func (x *StreamEventsRequest) GetFieldColumns() bool {
+	if x != nil {
+		return x.FieldColumns
+	}
+	return false
 }
 
 // Where a stream starts. Filters do not affect the place, only which events are sent from there on. last_events is the
@@ -2107,7 +2125,7 @@ var File_replayd_v1_stream_proto protoreflect.FileDescriptor
 const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\n" +
 	"\x17replayd/v1/stream.proto\x12\n" +
-	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xce\x06\n" +
+	"replayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a replayd/datafile/v1/events.proto\x1a\x1breplayd/dem/v1/events.proto\x1a\x1breplayd/dem/v1/header.proto\x1a!replayd/sc2replay/v1/events.proto\x1a$replayd/teehistorian/v1/events.proto\x1a\x17replayd/v1/filter.proto\x1a\x17replayd/v1/replay.proto\"\xf3\x06\n" +
 	"\x13StreamEventsRequest\x12\x16\n" +
 	"\x06replay\x18\x01 \x01(\tR\x06replay\x12'\n" +
 	"\x05start\x18\x02 \x01(\v2\x11.replayd.v1.StartR\x05start\x121\n" +
@@ -2127,7 +2145,8 @@ const file_replayd_v1_stream_proto_rawDesc = "" +
 	"\x11arrow_compression\x18\x10 \x01(\x0e2\x1c.replayd.v1.ArrowCompressionR\x10arrowCompression\x12\x18\n" +
 	"\acolumns\x18\x11 \x03(\tR\acolumns\x12%\n" +
 	"\x0enarrow_columns\x18\x12 \x01(\bR\rnarrowColumns\x12\x14\n" +
-	"\x05where\x18\x13 \x01(\tR\x05where\"\xa4\x01\n" +
+	"\x05where\x18\x13 \x01(\tR\x05where\x12#\n" +
+	"\rfield_columns\x18\x14 \x01(\bR\ffieldColumns\"\xa4\x01\n" +
 	"\x05Start\x12\x18\n" +
 	"\x06cursor\x18\x01 \x01(\fH\x00R\x06cursor\x12\x14\n" +
 	"\x04tick\x18\x02 \x01(\x05H\x00R\x04tick\x12!\n" +

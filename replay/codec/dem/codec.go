@@ -30,6 +30,7 @@ var Codec = codec.Codec{
 	Describe:     describe,
 	Survey:       survey,
 	Players:      players,
+	Widen:        widen,
 }
 
 // sampleTicks is the number of ticks between samples: a second of Dota, and half of one of the other games.
@@ -38,10 +39,11 @@ const sampleTicks = 30
 // cost returns the memory that a reader needs for schema, tables and entities, which grow with the length of a game.
 func cost(size int64) int64 { return 8<<20 + min(max(size, 0)/2, 24<<20) }
 
-// newOpener returns a function that opens readers. The readers share compiled schemas, because files of one build of a game
-// have the same schema.
+// schemas are compiled schemas, which readers share: files of one build of a game have the same schema.
+var schemas = new(dem.Schemas)
+
+// newOpener returns a function that opens readers.
 func newOpener() func(source.Input, codec.Options) (codec.Reader, error) {
-	schemas := new(dem.Schemas)
 	types := &firstTypes{schemas: schemas}
 	return func(in source.Input, o codec.Options) (codec.Reader, error) { return open(in, o, schemas, types) }
 }

@@ -6,6 +6,7 @@
 //	select.go       selects a follower's events from those of a reader of all
 //	strings.go      the names that a batch's events refer to
 //	property.go     the properties of each kind of event for filters
+//	wide.go         tables with a column for each field of entities
 //	classes.go      caches the filter's result for each class and field
 //	redact.go       redacts secrets
 //	hot.go          a hand-written appender for the most frequent kind

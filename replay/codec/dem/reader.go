@@ -36,6 +36,7 @@ type reader struct {
 	skipped  uint64 // events that the filter did not match
 	samples  samples
 	sieve    codec.Sieve
+	wide     *wide // nil without a table with a column for each field
 
 	state   entityFilter // the filter for the state
 	present int          // the entity slot at which Present continues
@@ -70,6 +71,9 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 		samples: newSamples(&o), sieve: codec.NewSieve(o.Where), state: entityFilter{Filter: o.StateFilter}, opts: dem.Options{Schemas: schemas, Yield: workBytes},
 	}
 	r.sieve.Names = func(id uint32) string { return r.d.Name(id) } // a snapshot may replace the decoder
+	if o.Tables != nil {
+		r.wide = newWide(o.Tables.Layout)
+	}
 	opts := &r.opts
 	if o.Filter != nil {
 		opts.Kinds = func(k dem.Kind) bool {
@@ -297,7 +301,11 @@ func (r *reader) passes(at decoders.Position) bool {
 // addRow appends the event to its table.
 func (r *reader) addRow(b *codec.Batch, at decoders.Position) {
 	r.Tables.TicksPerSecond = r.d.TicksPerSecond()
-	AddRow(r.Tables, at, &r.ev)
+	if r.wide != nil && r.ev.Kind == dem.KindSampleEntity {
+		r.wide.add(r.Tables, at, r.ev.AtTick, &r.ev.SampleEntity, r.d.Name)
+	} else {
+		AddRow(r.Tables, at, &r.ev)
+	}
 	b.Count++
 	if r.Tables.LastSize() > table.MaxRowBytes {
 		r.Tables.Undo()

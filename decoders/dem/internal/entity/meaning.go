@@ -105,6 +105,10 @@ func (b *Body) Has(part int, cell int32) bool {
 const (
 	bodies    = "CBodyComponent"
 	placeName = "place"
+
+	// PlaceField is the full name of the place, and PlacePart that of a field which every class with places has.
+	PlaceField = bodies + "." + placeName
+	PlacePart  = bodies + ".m_cellX"
 )
 
 // addToBody notes a node with a cell, if it is part of a place.

@@ -319,6 +319,7 @@ class StreamEventsRequest(google.protobuf.message.Message):
     COLUMNS_FIELD_NUMBER: builtins.int
     NARROW_COLUMNS_FIELD_NUMBER: builtins.int
     WHERE_FIELD_NUMBER: builtins.int
+    FIELD_COLUMNS_FIELD_NUMBER: builtins.int
     replay: builtins.str
     """The replay's name."""
     follow: builtins.bool
@@ -381,6 +382,18 @@ class StreamEventsRequest(google.protobuf.message.Message):
     meet it. What is said of `kind` counts before types do: kind == "kill" && event.weapon == "awp". A stream whose expression
     takes more than 100000 of CEL's steps for an event fails with INVALID_ARGUMENT there.
     """
+    field_columns: builtins.bool
+    """Only with ENCODING_ARROW, and for demos. Samples of entities have a column for each field, in place of the list `fields`: one table with
+    a row for each entity at each tick that `every` selects. The request must have one include filter, of the kind sample_entity alone and
+    with classes. If these are one class, without a pattern, the table has its name in place of the kind's.
+
+    A column has the name of its field, and the type that the demo's own schema gives it: int64, uint64, float, bool, uint32 for handles, a
+    struct of a vector, text, bytes, a list of other numbers of floats. A value that the entity does not have, or that may be wrong
+    (FieldValue.unproven), is missing; of a list it is empty. Columns come in the order of the filter's fields. The request is refused, with
+    the name, for a field that no class has, that is a list, whose type is not known for certain, that has the name of another column, or that
+    has different types in different classes. A pattern, and a filter without fields, leaves such fields out, and elements of lists; the
+    comment of the table names some. At most 256 columns of fields.
+    """
     @property
     def start(self) -> Global___Start:
         """The place where the stream starts. Absent means the beginning."""
@@ -435,10 +448,11 @@ class StreamEventsRequest(google.protobuf.message.Message):
         columns: collections.abc.Iterable[builtins.str] | None = ...,
         narrow_columns: builtins.bool = ...,
         where: builtins.str = ...,
+        field_columns: builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["heartbeat_interval", b"heartbeat_interval", "max_batch_delay", b"max_batch_delay", "start", b"start"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule", "where", b"where"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["arrow_compression", b"arrow_compression", "columns", b"columns", "encoding", b"encoding", "exclude", b"exclude", "field_columns", b"field_columns", "follow", b"follow", "follow_successors", b"follow_successors", "heartbeat_interval", b"heartbeat_interval", "include", b"include", "max_batch_delay", b"max_batch_delay", "max_batch_events", b"max_batch_events", "narrow_columns", b"narrow_columns", "replay", b"replay", "resolve_players", b"resolve_players", "slow_consumer", b"slow_consumer", "start", b"start", "strict", b"strict", "successor_rule", b"successor_rule", "where", b"where"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___StreamEventsRequest: typing_extensions.TypeAlias = StreamEventsRequest

@@ -185,6 +185,22 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * @generated from field: string where = 19;
    */
   where: string;
+
+  /**
+   * Only with ENCODING_ARROW, and for demos. Samples of entities have a column for each field, in place of the list `fields`: one table with
+   * a row for each entity at each tick that `every` selects. The request must have one include filter, of the kind sample_entity alone and
+   * with classes. If these are one class, without a pattern, the table has its name in place of the kind's.
+   *
+   * A column has the name of its field, and the type that the demo's own schema gives it: int64, uint64, float, bool, uint32 for handles, a
+   * struct of a vector, text, bytes, a list of other numbers of floats. A value that the entity does not have, or that may be wrong
+   * (FieldValue.unproven), is missing; of a list it is empty. Columns come in the order of the filter's fields. The request is refused, with
+   * the name, for a field that no class has, that is a list, whose type is not known for certain, that has the name of another column, or that
+   * has different types in different classes. A pattern, and a filter without fields, leaves such fields out, and elements of lists; the
+   * comment of the table names some. At most 256 columns of fields.
+   *
+   * @generated from field: bool field_columns = 20;
+   */
+  fieldColumns: boolean;
 };
 
 /**
