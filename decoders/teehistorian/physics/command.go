@@ -79,7 +79,7 @@ const (
 
 // pause has a client begin or end to watch, as often as it wants.
 func (w *World) pause(s *slot, want pause) {
-	if s.spectates && !s.there {
+	if !s.there && s.pause != pauseAway {
 		return
 	}
 	if s.pause == want {

@@ -66,9 +66,10 @@ type core struct {
 	pos, vel vec
 	hook     hook
 	jumped   uint8
-	jumps    int32 // how many it has
-	done     int32 // how many it made since it stood
-	noMove   movement
+	jumps    int32    // how many it has
+	done     int32    // how many it made since it stood
+	noMove   movement // where it was as it began to act, which stops hooks
+	held     movement // where it was when tiles last had an effect, which stops everything else
 
 	direction int32
 	wall      int8 // 1 at a wall on the right, 2 on the left

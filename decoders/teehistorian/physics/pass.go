@@ -70,7 +70,7 @@ func (w *World) touch(t *tee, place int, odd bool) {
 	c := &t.core
 	m := w.tiles
 	if m.stops {
-		c.noMove = w.restrictions(c.pos, place)
+		c.held = w.restrictions(t.before.pos, place)
 	}
 	if !odd {
 		c.refilled = false
@@ -135,10 +135,10 @@ func (w *World) touch(t *tee, place int, odd bool) {
 	} else {
 		c.refilled = false
 	}
-	if c.vel.y > 0 && c.noMove&noDown != 0 {
+	if c.vel.y > 0 && c.held&noDown != 0 {
 		c.jumped, c.done = 0, 0
 	}
-	c.vel = c.noMove.clamp(c.vel)
+	c.vel = c.held.clamp(c.vel)
 	if m.others[LayerSwitch] != nil {
 		w.touchSwitch(t, m.others[LayerSwitch][place])
 	}

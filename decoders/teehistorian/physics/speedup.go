@@ -23,7 +23,7 @@ func (w *World) speedUp(t *tee, place int) {
 		// What is missing to the limit in the speedup's direction, but at most its force.
 		left := limit/5 - measured(vel).dot(measured(dir))
 		switch {
-		case math.Abs(math.Trunc(float64(left))) <= float64(force):
+		case !(math.Abs(math.Trunc(float64(left))) > float64(force)): // nor with no number
 			vel = vel.add(dir.mul(left))
 		case left > 0:
 			vel = vel.add(dir.mul(force))
@@ -31,14 +31,18 @@ func (w *World) speedUp(t *tee, place int) {
 			vel = vel.add(dir.mul(-force))
 		}
 	}
-	c.vel = c.noMove.clamp(vel)
+	c.vel = c.held.clamp(vel)
 }
 
 // measured returns a vector as the server measures its angle when it compares two of them: those to the right are upside down, so
-// that the angle between a speedup and a character is wrong where one goes to the right and the other to the left.
+// that the angle between a speedup and a character is wrong where one goes to the right and the other to the left. Who does not move
+// has an angle that is no number, and so gets a velocity that is none.
 func measured(v vec) vec {
 	const least = 1e-7
 	switch {
+	case v == vec{}:
+		nan := float32(math.NaN())
+		v = vec{nan, nan}
 	case v.x > least:
 		v.y = -v.y
 	case v.x >= 0:

@@ -214,7 +214,7 @@ func (w *World) fire(t *tee, pressed bool, since int32) {
 // push changes a velocity as far as stoppers let it.
 func (w *World) push(t *tee, by vec) {
 	c := &t.core
-	c.vel = c.noMove.clamp(c.vel.add(by))
+	c.vel = c.held.clamp(c.vel.add(by))
 }
 
 // hammer hits those who are near a place.
@@ -243,7 +243,7 @@ func (w *World) hammered(t, by *tee) {
 	if way := t.before.pos.sub(by.before.pos); way.length() > 0 {
 		dir = way.unit()
 	}
-	push := c.noMove.clamp(c.vel.add(vec{dir.x, dir.y - 1.1}.unit().mul(10))).sub(c.vel)
+	push := c.held.clamp(c.vel.add(vec{dir.x, dir.y - 1.1}.unit().mul(10))).sub(c.vel)
 	push.y--
 	w.push(t, push.mul(by.tune[hammerStrength]))
 	c.unfreeze()
@@ -277,15 +277,16 @@ func (w *World) slash(t *tee) {
 	if t.core.solo || w.alone {
 		return
 	}
-	for _, other := range w.present {
+	for _, other := range w.order {
 		bit := uint64(1) << (other.id & 63)
-		if other == t || t.team != other.team || t.core.arms.dash.hit&bit != 0 || other.gone() {
+		away := other.before.pos.sub(t.before.pos).length()
+		if other == t || t.team != other.team || other.gone() || away >= size*3 {
 			continue
 		}
 		if other.core.solo {
-			return
+			return // who is near, but acts later, is spared
 		}
-		if other.before.pos.sub(t.before.pos).length() > size*2 {
+		if t.core.arms.dash.hit&bit != 0 || away > size*2 {
 			continue
 		}
 		t.core.arms.dash.hit |= bit

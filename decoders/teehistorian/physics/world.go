@@ -48,9 +48,8 @@ type slot struct {
 	several  bool
 	hasInput bool
 	pause    pause
+	old      teehistorian.Input // before the last tick that had any
 	fires    bool // has pressed the fire key
-	// spectates: it has left the players, who alone can pause.
-	spectates bool
 	team      int32
 	killed    int32    // the client asked to die before this tick
 	at        [2]int32 // where the recording has the character
@@ -182,7 +181,7 @@ func (w *World) Apply(ev *teehistorian.Event) {
 		}
 	case teehistorian.KindJoin:
 		if s := w.slot(ev.Join.ClientId); s != nil {
-			s.pause, s.spectates, s.hasInput, s.several = pauseNot, false, false, false
+			s.pause, s.hasInput, s.several = pauseNot, false, false
 			s.input = teehistorian.Input{}
 		}
 	case teehistorian.KindConsoleCommand:
@@ -208,15 +207,11 @@ func (w *World) Apply(ev *teehistorian.Event) {
 	}
 }
 
-// message notes what a client asks for.
+// message notes that a client asks to die.
 func (w *World) message(m *teehistorian.Message) {
 	s := w.slot(m.ClientId)
-	switch {
-	case s == nil:
-	case m.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot:
+	if s != nil && m.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot {
 		s.killed = w.tick + 1
-	case m.ContentCase == teehistorian.MessageContentSetTeam:
-		s.spectates = m.SetTeam.Team < 0
 	}
 }
 
@@ -232,7 +227,7 @@ func (w *World) setInput(id int32, in *teehistorian.Input) {
 		return
 	}
 	if s.changed != w.tick {
-		s.first, s.several = *in, false
+		s.old, s.first, s.several = s.input, *in, false
 	} else if w.ambiguous {
 		s.several = true
 	}
@@ -406,8 +401,11 @@ func (w *World) enter(s *slot, id int32) {
 	s.tee = t
 	if s.hasInput {
 		t.input = s.input
+		if s.changed == w.tick { // but later than the character
+			t.input = s.old
+		}
+		t.latest = t.input
 		t.input.TargetX, t.input.TargetY = 0, -1
-		t.latest = s.input
 	}
 	at, _ := slices.BinarySearchFunc(w.present, id, func(t *tee, id int32) int { return int(t.id - id) })
 	w.present = slices.Insert(w.present, at, t)
