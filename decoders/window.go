@@ -65,6 +65,9 @@ func (w *Window) SumUntil(offset int64) Sum {
 // SumTo is like SumUntil, but later calls may have smaller offsets.
 func (w *Window) SumTo(offset int64) Sum { return w.sum.Add(w.buf[w.summed : offset-w.base]) }
 
+// End returns the offset behind Bytes, and the sum of all bytes before it.
+func (w *Window) End() (int64, Sum) { return w.base + int64(w.w), w.sum.Add(w.buf[w.summed:w.w]) }
+
 // Resume sets the sum of the bytes before Offset. Without it, sums begin at the window's first byte.
 func (w *Window) Resume(s Sum) { w.sum, w.summed = s, w.r }
 

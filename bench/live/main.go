@@ -7,7 +7,7 @@
 //	go run ./bench/live -files 10,50,200 -followers 100,500
 //
 // With -state, each follower watches the states of all files instead, and the time of a tick is that until the follower has the state at
-// its end, or at the end of a later tick.
+// its end, or at the end of a later tick. With -all, each has the events of all files in one call; -broken adds files that cannot be decoded.
 //
 // Each row of its table has two measurements: of the daemon, with -facts again with all facts, and of a program that only writes the same number of bytes to the
 // same number of connections when the files have grown. The second is the limit of the machine.
@@ -39,6 +39,8 @@ type settings struct {
 	Facts            bool          // followers ask for all facts, too
 	State            time.Duration // followers watch all files at this interval, unless it is 0
 	Columns          []string      // of these states; all if there are none
+	All              bool          // each follower has the events of all files in one call
+	Broken           int           // files besides that grow, and cannot be decoded
 }
 
 const (
@@ -62,6 +64,8 @@ func main() {
 	facts := flag.Bool("facts", false, "measure followers that ask for all facts, too, as well")
 	state := flag.Duration("state", 0, "measure followers that watch the states of all files at this interval instead")
 	columns := flag.String("columns", "", "the columns of states, with commas between")
+	all := flag.Bool("all", false, "measure followers that have the events of all files in one call")
+	broken := flag.Int("broken", 0, "number of files besides that grow, and cannot be decoded")
 	control := flag.Bool("control", true, "measure the plain program, too")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "replayd-bench-live")
@@ -75,7 +79,7 @@ func main() {
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, f := range numbers(*files) {
 		for _, n := range numbers(*followers) {
-			s := settings{Files: f, Followers: n, Ticks: warmUp + *seconds*int(time.Second/every), State: *state}
+			s := settings{Files: f, Followers: n, Ticks: warmUp + *seconds*int(time.Second/every), State: *state, All: *all, Broken: *broken}
 			if *columns != "" {
 				s.Columns = strings.Split(*columns, ",")
 			}
@@ -85,7 +89,7 @@ func main() {
 				with.Facts = true
 				measure(dir, daemon, with)
 			}
-			if s.Plain = true; *control && *state == 0 {
+			if s.Plain = true; *control && *state == 0 && !*all {
 				measure(dir, daemon, s)
 			}
 		}
@@ -198,16 +202,18 @@ func measure(dir, program string, s settings) {
 	check(err)
 	followers.line(&got)
 	what := "replayd"
+	measured := s.Ticks - warmUp
 	switch {
 	case s.Plain:
 		what = "plain"
 	case s.Facts:
 		what = "replayd, with facts"
-	}
-	measured := s.Ticks - warmUp
-	if s.State > 0 {
-		what = fmt.Sprint("states every ", s.State, " ", strings.Join(s.Columns, ","))
+	case s.State > 0:
 		measured *= s.Files
+		what = fmt.Sprint("states every ", s.State, " ", strings.Join(s.Columns, ","))
+	case s.All:
+		measured *= s.Files
+		what = fmt.Sprintf("all in one call, %d broken beside", s.Broken)
 	}
 	fmt.Printf("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f %% | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s.Files, s.Followers, what, got.P50, got.P99, got.Longest,
 		100-100*float64(got.Count)/float64(measured*s.Followers), shares[0], shares[1], shares[2], all, written.P99)

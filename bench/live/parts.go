@@ -86,6 +86,11 @@ func waitForParent() {
 
 func fileName(i int) string { return fmt.Sprintf("%04d.teehistorian", i) }
 
+// brokenName returns the name of a file that cannot be decoded: compressed, of another format, or as the others.
+func brokenName(i int) string {
+	return fmt.Sprintf("broken%04d", i) + []string{".teehistorian", ".dem", ".teehistorian.xz", ".teehistorian.gz"}[i%4]
+}
+
 // header returns the beginning of a recording of a full server.
 func header(number int) []byte {
 	dir, err := os.MkdirTemp("", "replayd-bench-samples")
@@ -134,6 +139,17 @@ func write(s settings) {
 	for i := range ticks {
 		ticks[i] = tickOf(i)
 	}
+	broken := make([]*os.File, s.Broken)
+	for i := range broken {
+		var err error
+		broken[i], err = os.OpenFile(filepath.Join(s.Dir, brokenName(i)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		check(err)
+		if i%2 == 0 { // the others have no header
+			_, err = broken[i].Write(header(len(files) + i))
+			check(err)
+		}
+	}
+	damage := bytes.Repeat([]byte{0xff}, len(ticks[0]))
 	printJSON(true)
 	waitForParent()
 	var late []time.Duration
@@ -149,6 +165,10 @@ func write(s settings) {
 				}
 				atomic.StoreInt64(t.at(i, n), now.UnixNano())
 				_, err := files[i].Write(ticks[n%inputs])
+				check(err)
+			}
+			for i := phase; i < len(broken); i += phases {
+				_, err := broken[i].Write(damage)
 				check(err)
 			}
 		}
@@ -187,6 +207,8 @@ func follow(s settings) {
 			switch {
 			case s.State > 0:
 				all[i].late = watch(ctx, s, t, ready.Done)
+			case s.All:
+				all[i].late = subscribe(ctx, s, t, ready.Done)
 			case s.Plain:
 				all[i].readPlain(ctx, s, ready.Done)
 			default:
@@ -320,21 +342,61 @@ var (
 
 // watch watches the states of all files, and returns the latencies of their ticks.
 func watch(ctx context.Context, s settings, t times, ready func()) (late []time.Duration) {
-	conn, err := grpc.NewClient(s.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20)) // as the Go client does
-	check(err)
-	defer conn.Close() //nolint:errcheck // nothing more will be written
 	req := &replaydv1.WatchStateRequest{Interval: durationpb.New(s.State), Columns: append(s.Columns, "x")}
 	if len(s.Columns) == 0 {
 		req.Columns = nil
 	}
+	return many(ctx, s, t, ready, replaydv1.ReplayService_WatchState_FullMethodName, req, func(response []byte, reached reached) {
+		for rest := response; len(rest) > 0; {
+			var entry []byte
+			if entry, rest = next(rest, watchedField); entry == nil {
+				continue
+			}
+			number, x := stateOf(entry)
+			reached(number, x, func() string {
+				var r replaydv1.WatchedReplay
+				check(proto.Unmarshal(entry, &r))
+				return r.GetDescription().GetName()
+			})
+		}
+	})
+}
+
+var streamedField = numberOf(&replaydv1.SubscribeEventsResponse{}, "streamed")
+
+// subscribe has the events of all files in one call, and returns the latencies of their ticks.
+func subscribe(ctx context.Context, s settings, t times, ready func()) (late []time.Duration) {
+	req := &replaydv1.SubscribeEventsRequest{Directory: "live"}
+	return many(ctx, s, t, ready, replaydv1.ReplayService_SubscribeEvents_FullMethodName, req, func(response []byte, reached reached) {
+		streamed := last(response, streamedField)
+		if streamed == nil {
+			return
+		}
+		reached(numberIn(response), lastX(streamed), func() string {
+			var r replaydv1.StreamEventsResponse
+			check(proto.Unmarshal(streamed, &r))
+			return r.GetStart().GetReplay().GetName()
+		})
+	})
+}
+
+// reached notes that a file, by its number in a call, has come to a tick. name returns the file's name where the number is new.
+type reached func(number uint32, x int32, name func() string)
+
+// many makes a call of which each response tells how far some files are, and returns the latencies of their ticks.
+func many(
+	ctx context.Context, s settings, t times, ready func(), method string, req proto.Message, read func(response []byte, reached reached),
+) (late []time.Duration) {
+	conn, err := grpc.NewClient(s.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20)) // as the Go client does
+	check(err)
+	defer conn.Close() //nolint:errcheck // nothing more will be written
 	games := map[uint32]*arrivals{}
-	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, replaydv1.ReplayService_WatchState_FullMethodName,
-		grpc.ForceCodecV2(rawcodec.New()), grpc.WaitForReady(true))
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodecV2(rawcodec.New()), grpc.WaitForReady(true))
 	check(err)
 	check(stream.SendMsg(req))
 	check(stream.CloseSend())
-	for began := false; ; {
+	for found, began := 0, false; ; {
 		var raw rawcodec.Message
 		if err := stream.RecvMsg(&raw); err != nil {
 			if ctx.Err() == nil {
@@ -342,23 +404,18 @@ func watch(ctx context.Context, s settings, t times, ready func()) (late []time.
 			}
 			break
 		}
-		for rest := raw.Bytes; len(rest) > 0; {
-			var entry []byte
-			if entry, rest = next(rest, watchedField); entry == nil {
-				continue
-			}
-			number, x := stateOf(entry)
+		read(raw.Bytes, func(number uint32, x int32, name func() string) {
 			if games[number] == nil {
-				var r replaydv1.WatchedReplay
-				check(proto.Unmarshal(entry, &r))
-				var file int
-				_, err := fmt.Sscanf(filepath.Base(r.GetDescription().GetName()), "%d", &file)
-				check(err)
-				games[number] = &arrivals{times: t, file: file}
+				games[number] = &arrivals{times: t, file: -1}
+				if _, err := fmt.Sscanf(filepath.Base(name()), "%d", &games[number].file); err == nil {
+					found++
+				}
 			}
-			games[number].upTo(int(x))
-		}
-		if !began && len(games) == s.Files {
+			if games[number].file >= 0 { // it is not a broken one
+				games[number].upTo(int(x))
+			}
+		})
+		if !began && found == s.Files {
 			began = true
 			ready()
 		}
@@ -369,18 +426,24 @@ func watch(ctx context.Context, s settings, t times, ready func()) (late []time.
 	return late
 }
 
+// numberIn returns the number of a file, which is the first field of a message.
+func numberIn(message []byte) uint32 {
+	_, _, size := protowire.ConsumeTag(message)
+	n, _ := protowire.ConsumeVarint(message[size:])
+	return uint32(n)
+}
+
 // stateOf returns the number of a game, and the place of one of its players.
 func stateOf(entry []byte) (number uint32, x int32) {
-	_, _, size := protowire.ConsumeTag(entry)
-	n, _ := protowire.ConsumeVarint(entry[size:])
+	number = numberIn(entry)
 	list := last(entry, playersField)
 	if len(list) == 0 {
-		return uint32(n), 0
+		return number, 0
 	}
 	event, _ := next(list, eventField)
 	var player teehistorianv1.SamplePlayer
 	check(proto.Unmarshal(last(event, sampleField), &player))
-	return uint32(n), player.GetX()
+	return number, player.GetX()
 }
 
 // plainBytes is the approximate size of a tick of a full server on the wire.

@@ -244,6 +244,9 @@ func (d *Decoder) Sum() decoders.Sum {
 	return d.w.Sum()
 }
 
+// End returns the offset behind the last byte that the decoder has read, and the sum of all bytes before it.
+func (d *Decoder) End() (int64, decoders.Sum) { return d.w.End() }
+
 // SumTo returns the sum of the bytes before the last event, which starts at at.
 func (d *Decoder) SumTo(at decoders.Position) decoders.Sum {
 	if d.seam != nil && at.Offset == d.seam.from {

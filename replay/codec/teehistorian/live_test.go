@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/replayd/replayd/decoders"
@@ -65,6 +66,32 @@ func TestZerosBeforeData(t *testing.T) {
 		if !bytes.Equal(b.Events, want) {
 			t.Errorf("%d zeros: %d bytes of events, want %d", zeros, len(b.Events), len(want))
 		}
+	}
+}
+
+// TestGrowingDamage: damage that grows is examined once, however often the file has grown meanwhile.
+func TestGrowingDamage(t *testing.T) {
+	sample := decodertest.Sample(t, "teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
+	ends := recordEnds(t, sample)
+	g := &growing{bytes.Clone(sample[:ends[20]])}
+	r, err := teehistorian.Codec.Open(source.Input{At: g, Size: int64(len(g.data))}, codec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Header(new(replaydv1.Replay)); err != nil {
+		t.Fatal(err)
+	}
+	b := &codec.Batch{MaxEvents: 1 << 20, MaxBytes: 64 << 20}
+	grow := func() {
+		g.data = append(g.data, bytes.Repeat([]byte{0xff}, 64)...)
+		fill(t, r, b)
+	}
+	for range 200 {
+		grow()
+	}
+	g.data = slices.Grow(g.data, 1<<20)
+	if n := testing.AllocsPerRun(100, grow); n > 1 { // a decoder that begins again takes more
+		t.Errorf("%v allocations for 64 bytes of damage", n)
 	}
 }
 

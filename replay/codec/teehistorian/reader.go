@@ -44,11 +44,15 @@ type reader struct {
 
 	present int32 // the client at which Present continues
 
-	doubtful bool // the decoder ran out of bytes, and withholds some
+	doubtful bool   // the decoder ran out of bytes, and withholds some
+	again    []byte // memory for isUnchanged
 }
 
 // maxReread is the largest number of bytes that are read again because the decoder withholds them.
 const maxReread = 1 << 20
+
+// mostAgain is how many of them are read at once.
+const mostAgain = 16 << 10
 
 // ranOut notes that the decoder returned an error, and returns the error.
 func (r *reader) ranOut(err error) error {
@@ -64,6 +68,9 @@ func (r *reader) reread() {
 		return
 	}
 	r.doubtful = false
+	if r.isUnchanged() {
+		return
+	}
 	at := r.d.Position()
 	src, err := r.in.From(at.Offset)
 	if err != nil {
@@ -74,6 +81,22 @@ func (r *reader) reread() {
 	if d, err := teehistorian.Restore(w, r.header, r.d.Snapshot(nil)); err == nil {
 		r.use(d)
 	}
+}
+
+// isUnchanged reports whether the file still has the bytes that the decoder withholds: then to read them again would find what the decoder
+// has found, and take as long each time that a damaged file grows.
+func (r *reader) isUnchanged() bool {
+	at, sum := r.d.Position().Offset, r.d.Sum()
+	end, want := r.d.End()
+	for at < end {
+		part := min(end-at, mostAgain)
+		r.again = slices.Grow(r.again[:0], int(part))[:part]
+		if n, _ := r.in.At.ReadAt(r.again, at); int64(n) < part {
+			return false
+		}
+		sum, at = sum.Add(r.again), at+part
+	}
+	return sum == want
 }
 
 // use sets the decoder.
@@ -248,7 +271,7 @@ func (r *reader) write(b *codec.Batch, at decoders.Position, ev *teehistorian.Ev
 
 // Held implements codec.Holder.
 func (r *reader) Held() int64 {
-	held := r.d.Held()
+	held := r.d.Held() + int64(cap(r.again))
 	if r.facts != nil {
 		held += r.facts.fold.Held()
 	}
