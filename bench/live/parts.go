@@ -91,15 +91,33 @@ func brokenName(i int) string {
 	return fmt.Sprintf("broken%04d", i) + []string{".teehistorian", ".dem", ".teehistorian.xz", ".teehistorian.gz"}[i%4]
 }
 
-// header returns the beginning of a recording of a full server.
-func header(number int) []byte {
+// brokenHead returns what is written to such a file before its damage: half of a demo, the header of a recording, or nothing.
+func brokenHead(files, i int) []byte {
+	switch i % 4 {
+	case 0, 2:
+		return header(files + i)
+	case 1:
+		demo := sample("dem", "deadlock.dem")
+		return demo[:len(demo)/2]
+	}
+	return nil
+}
+
+// sample returns a bundled sample.
+func sample(path ...string) []byte {
 	dir, err := os.MkdirTemp("", "replayd-bench-samples")
 	check(err)
 	defer os.RemoveAll(dir) //nolint:errcheck // the directory is temporary
 	check(testdata.Unpack(dir))
-	sample, err := os.ReadFile(filepath.Join(dir, "teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian"))
+	data, err := os.ReadFile(filepath.Join(append([]string{dir}, path...)...))
 	check(err)
-	data := slices.Clone(sample[:16+1+bytes.IndexByte(sample[16:], 0)])
+	return data
+}
+
+// header returns the beginning of a recording of a full server.
+func header(number int) []byte {
+	game := sample("teehistorian", "killed", "d3a324eb-75e3-43b2-8684-d2cb343e85ec.teehistorian")
+	data := slices.Clone(game[:16+1+bytes.IndexByte(game[16:], 0)])
 	data = bytes.Replace(data, []byte("d3a324eb"), fmt.Appendf(nil, "%08x", number), 1)
 	for id := range players {
 		data = append(data, 0x42, byte(id), 0, 0) // PLAYER_NEW id x y
@@ -144,10 +162,8 @@ func write(s settings) {
 		var err error
 		broken[i], err = os.OpenFile(filepath.Join(s.Dir, brokenName(i)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		check(err)
-		if i%2 == 0 { // the others have no header
-			_, err = broken[i].Write(header(len(files) + i))
-			check(err)
-		}
+		_, err = broken[i].Write(brokenHead(len(files), i))
+		check(err)
 	}
 	damage := bytes.Repeat([]byte{0xff}, len(ticks[0]))
 	printJSON(true)
