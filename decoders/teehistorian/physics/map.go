@@ -282,6 +282,7 @@ const (
 	tileSoloOff            = 22
 	tileTeleIn             = 26
 	tileTeleOut            = 27
+	tileBoost              = 29
 	tileTeleCheck          = 29
 	tileTeleCheckOut       = 30
 	tileTeleCheckIn        = 31

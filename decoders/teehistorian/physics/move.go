@@ -44,7 +44,7 @@ func (w *World) slide(c *core, tune *tuning) vec {
 	steps := cut(min(length, maxSpeed*2))
 	share := 1 / float32(steps+1)
 	var bounce vec // the share of a velocity that walls turn round
-	if w.elastic {
+	if w.release >= firstElastic {
 		bounce = vec{min(max(tune[elasticityX], -1), 1), min(max(tune[elasticityY], -1), 1)}
 	}
 	for range steps + 1 {

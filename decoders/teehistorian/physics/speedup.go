@@ -2,6 +2,9 @@ package physics
 
 import "math"
 
+// firstBoost is the first release that is known to have the second kind of speedups.
+const firstBoost = 20
+
 // speedUp does what a speedup does.
 func (w *World) speedUp(t *tee, place int) {
 	tiles := w.tiles.others[LayerSpeedup]
@@ -15,6 +18,16 @@ func (w *World) speedUp(t *tee, place int) {
 	force, limit := float32(tile.Force), float32(max(tile.MaxSpeed, 5))
 	vel := c.vel
 	switch {
+	case tile.Index == tileBoost:
+		if w.release < firstBoost {
+			w.doubt(t, CauseTile, tile.Index, false)
+			return
+		}
+		limit = float32(tile.MaxSpeed) / 5
+		if limit == 0 {
+			limit = max(t.tune[rampRange]/float32(ticksPerSecond*math.Log(float64(max(t.tune[rampCurvature], 1.01)))), t.tune[rampStart]/ticksPerSecond)
+		}
+		vel = vel.add(dir.mul(min(force, limit-dir.dot(vel))))
 	case tile.MaxSpeed == 0:
 		vel = vel.add(dir.mul(force))
 	case tile.Force == 255:

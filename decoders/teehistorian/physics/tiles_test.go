@@ -34,6 +34,7 @@ func TestTiles(t *testing.T) {
 func TestMelee(t *testing.T) {
 	for name, what := range map[string]string{
 		"beside": "a stopper of one way, beside which nothing is",
+		"boost":  "speedups of the second kind",
 		"corner": "a hook that grazes the corner of a teleporter's tile",
 		"dead":   "a client who wants to pause while its character is dead",
 		"held":   "a speedup next to a stopper",

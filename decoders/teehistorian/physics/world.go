@@ -21,7 +21,7 @@ type World struct {
 	freezeTicks int32
 	keepHook    bool
 	soloServer  bool
-	elastic     bool           // the server knows elastic walls
+	release     int            // of the server
 	practice    map[int32]bool // by team
 	endless     bool           // all hooks are
 	evenHooks   bool           // characters act in another order than by their age
@@ -49,14 +49,14 @@ type slot struct {
 	hasInput bool
 	pause    pause
 	old      teehistorian.Input // before the last tick that had any
-	fires    bool // has pressed the fire key
-	team      int32
-	killed    int32    // the client asked to die before this tick
-	at        [2]int32 // where the recording has the character
-	there     bool
-	fresh     bool // appeared in this tick
-	tee       *tee
-	spare     *tee
+	fires    bool               // has pressed the fire key
+	team     int32
+	killed   int32    // the client asked to die before this tick
+	at       [2]int32 // where the recording has the character
+	there    bool
+	fresh    bool // appeared in this tick
+	tee      *tee
+	spare    *tee
 }
 
 // tee is a character.
@@ -125,7 +125,7 @@ func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 	if h.Config["sv_pauseable"] == "1" {
 		w.specPause = pauseAway
 	}
-	w.elastic = release(h.ServerVersion) >= firstElastic
+	w.release = release(h.ServerVersion)
 	w.ambiguous = h.VersionMinor <= lastAmbiguous
 	return w
 }
