@@ -59,19 +59,24 @@ func OpenMap(r io.ReaderAt, size int64) (*physics.Map, error) {
 		setTiles(m, &ev.Tiles)
 	}
 	for _, command := range settings {
-		tuneZone(m, command)
+		set(m, command)
 	}
 	return m, nil
 }
 
-// tuneZone executes a setting of the map if it is about a zone's tuning.
-func tuneZone(m *physics.Map, command string) {
+// set executes a setting of the map if it is about a zone's tuning or a switch.
+func set(m *physics.Map, command string) {
 	words := strings.Fields(command)
-	if len(words) < 4 || words[0] != "tune_zone" {
+	if len(words) < 2 {
 		return
 	}
-	if zone, err := strconv.ParseUint(words[1], 10, 8); err == nil {
-		m.Tune(uint8(zone), words[2], words[3])
+	number, err := strconv.ParseUint(words[1], 10, 8)
+	switch {
+	case err != nil:
+	case words[0] == "tune_zone" && len(words) > 3:
+		m.Tune(uint8(number), words[2], words[3])
+	case words[0] == "switch_open":
+		m.Open(uint8(number))
 	}
 }
 

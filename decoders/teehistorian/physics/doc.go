@@ -24,13 +24,14 @@
 // recordings do not tell; which exit a teleporter chose; shots, which older servers made as soon as an input arrived, and who hit whom
 // with a hammer; whom the server forgot in a tick in which a character left its team.
 //
-// Not calculated are teleporters of what is shot, weapons that teleport, what shoots and pulls in maps, doors and switches, and what most
-// commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause contradicts the game's rules.
+// Not calculated are teleporters of what is shot, weapons that teleport, what shoots and pulls in maps, switches of a team that was
+// empty meanwhile, and what most commands do. Where these may be at work a deviation has that [Cause]; a deviation without a cause
+// contradicts the game's rules.
 //
 //	map.go                     the tiles
 //	world.go, command.go       the game, event by event
 //	core.go, steer.go, hook.go, move.go  how characters move; vec.go has the arithmetic, tuning.go the numbers
-//	pass.go, speedup.go        what tiles do
+//	pass.go, speedup.go, switches.go  what tiles do
 //	weapons.go, shots.go       what weapons do, and what flies
 //	check.go, trust.go         the comparison with the recording, and what it proves
 //	explain.go, late.go        what may have happened in a tick, and when inputs came into effect

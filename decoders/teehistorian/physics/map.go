@@ -3,6 +3,7 @@ package physics
 import (
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // Layer is a layer of a map that has an effect on characters.
@@ -58,6 +59,10 @@ type Map struct {
 	arms          [LayerFront + 1][]lying
 	teleArms      bool  // has teleporters of what is shot
 	shooters      []vec // what shoots or pulls by itself
+	hinges        []int // places of doors' ends
+	open          [1 << 8]bool
+	placed        sync.Once
+	doors         []uint8 // numbers of the switches of doors, by place
 }
 
 // lying is what lies about and gives a weapon, or takes some.
@@ -137,6 +142,9 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 		thing := lies[tile.Index]
 		thing.at, thing.place = center, place
 		m.arms[layer] = append(m.arms[layer], thing)
+	case layer == LayerSwitch && tile.Index == tileDoor && tile.Number > 0:
+		m.hinges = append(m.hinges, place)
+	case tile.Index >= tileShort && tile.Index <= tileLong: // how long what is beside it is
 	case (layer <= LayerFront || layer == LayerSwitch) && tile.Index > tileArmsLast:
 		m.shooters = append(m.shooters, center)
 	case layer == LayerTele && tile.Index == tileTeleInWeapon:
@@ -313,6 +321,13 @@ const (
 	tileSpawn              = 192
 	tileArmsLast           = 202
 	tileTuneZone           = 68
+	tileSwitchTimedOpen    = 22
+	tileSwitchTimedClose   = 23
+	tileSwitchOpen         = 24
+	tileSwitchClose        = 25
+	tileShort              = 210
+	tileLong               = 212
+	tileDoor               = 240
 	tileHeart              = 198
 	tileSpawnLast          = 194
 	tileEntities           = 192

@@ -70,7 +70,7 @@ func (w *World) touch(t *tee, place int, odd bool) {
 	c := &t.core
 	m := w.tiles
 	if m.stops {
-		c.held = w.restrictions(t.before.pos, place)
+		c.held = w.restrictions(t, t.before.pos, place)
 	}
 	if !odd {
 		c.refilled = false
@@ -229,11 +229,14 @@ func (w *World) touchSwitch(t *tee, tile Tile) {
 			c.jumps = jumps
 		}
 	case tileFreeze:
-		if tile.Number == 0 {
+		if tile.Number == 0 || w.isOn(t, tile.Index, tile.Number) {
 			w.freeze(c, int32(tile.Delay)*ticksPerSecond)
-		} else {
-			w.doubt(t, CauseTile, tile.Index, false)
 		}
+	case tileSwitchTimedOpen, tileSwitchTimedClose:
+		end := w.tick + 1 + int32(tile.Delay)*ticksPerSecond
+		w.turn(t, tile.Number, position{on: tile.Index == tileSwitchTimedOpen, timed: true, end: end})
+	case tileSwitchOpen, tileSwitchClose:
+		w.turn(t, tile.Number, position{on: tile.Index == tileSwitchOpen})
 	case tileSwitchAddTime, tileSwitchSubtractTime:
 	default:
 		if tile.Index < tileEntities {
@@ -243,7 +246,7 @@ func (w *World) touchSwitch(t *tee, tile Tile) {
 }
 
 // restrictions returns the ways in which a character at a place cannot move. here is the tile in which it is, or -1.
-func (w *World) restrictions(p vec, here int) movement {
+func (w *World) restrictions(t *tee, p vec, here int) movement {
 	m := w.tiles
 	if !m.stops {
 		return 0
@@ -253,10 +256,17 @@ func (w *World) restrictions(p vec, here int) movement {
 		here = m.near(p)
 	}
 	r := m.stop(here, true, noRight|noDown|noLeft|noUp)
-	r |= m.stop(m.near(vec{p.x + far, p.y}), false, noRight)
-	r |= m.stop(m.near(vec{p.x, p.y + far}), false, noDown)
-	r |= m.stop(m.near(vec{p.x - far, p.y}), false, noLeft)
-	r |= m.stop(m.near(vec{p.x, p.y - far}), false, noUp)
+	for _, side := range [...]struct {
+		at  vec
+		way movement
+	}{{vec{far, 0}, noRight}, {vec{0, far}, noDown}, {vec{-far, 0}, noLeft}, {vec{0, -far}, noUp}} {
+		place := m.near(p.add(side.at))
+		r |= m.stop(place, false, side.way)
+		if len(m.doors) > 0 && m.doors[place] != 0 && w.isOn(t, tileDoor, m.doors[place]) {
+			t.note(Effect{Layer: LayerSwitch, Tile: tileDoor})
+			r |= side.way
+		}
+	}
 	return r
 }
 

@@ -11,7 +11,7 @@ func (w *World) grounded(c *core) bool {
 func (w *World) steer(t *tee, in *teehistorian.Input) {
 	c := &t.core
 	tune := t.tune
-	c.noMove = w.restrictions(c.pos, -1)
+	c.noMove = w.restrictions(t, c.pos, -1)
 	grounded := w.grounded(c)
 	aim := vec{float32(in.TargetX), float32(in.TargetY)}
 	if in.TargetX == 0 && in.TargetY == 0 {

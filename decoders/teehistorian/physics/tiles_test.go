@@ -34,9 +34,11 @@ func TestTiles(t *testing.T) {
 func TestMelee(t *testing.T) {
 	for name, what := range map[string]string{
 		"beside": "a stopper of one way, beside which nothing is",
+		"alone":  "a server where all are solo, who turn the switches back as they die",
 		"boost":  "speedups of the second kind",
 		"corner": "a hook that grazes the corner of a teleporter's tile",
 		"dead":   "a client who wants to pause while its character is dead",
+		"doors":  "doors of all directions, freezes with numbers, all kinds of switches",
 		"held":   "a speedup next to a stopper",
 		"paused": "a client who pauses and moves in the tick in which its character appears",
 		"shield": "weapons and shields that are near one another, swords and shields in the first seconds",

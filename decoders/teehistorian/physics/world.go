@@ -31,6 +31,10 @@ type World struct {
 
 	shots, before shots // what flies, and what flew before the tick
 
+	switches map[int32]*switchers // by team
+	touched  []*switcher          // in this tick
+	waiting  []*switcher          // to turn themselves
+
 	last     *tee // who acts last in the tick, as the server forgot the others; nil if it did not
 	upheaval bool // somebody left or changed the team in this tick
 	tries    int  // how often ticks may be played again
@@ -107,7 +111,8 @@ func release(version string) int {
 // New returns the world of a recording with this header. It calls check for each character and tick, whose result is valid until
 // check returns.
 func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
-	w := &World{tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, practice: map[int32]bool{}}
+	w := &World{tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, practice: map[int32]bool{}, switches: map[int32]*switchers{}}
+	m.placed.Do(m.placeDoors)
 	w.tune.reset()
 	w.untuned.reset()
 	for name, value := range h.Tuning {
@@ -171,7 +176,7 @@ func (w *World) Apply(ev *teehistorian.Event) {
 		w.setInput(ev.InputDiff.ClientId, &ev.InputDiff.Input)
 	case teehistorian.KindPlayerTeam:
 		if s := w.slot(ev.PlayerTeam.ClientId); s != nil {
-			s.team = ev.PlayerTeam.Team
+			w.changeTeam(s, ev.PlayerTeam.Team)
 		}
 	case teehistorian.KindMessage:
 		w.message(&ev.Message)
@@ -187,6 +192,9 @@ func (w *World) Apply(ev *teehistorian.Event) {
 	case teehistorian.KindConsoleCommand:
 		w.command(&ev.ConsoleCommand)
 	case teehistorian.KindLoadSuccess:
+		if s := w.switchesOf(ev.LoadSuccess.Team); s != nil {
+			s.known = false // the saved game has its own
+		}
 		for _, t := range w.present {
 			if w.slots[t.id].team == ev.LoadSuccess.Team {
 				w.doubt(t, CauseCommand, 0, false)
@@ -268,6 +276,7 @@ func (w *World) rest(ticks int32) {
 
 // play plays one tick.
 func (w *World) play() {
+	w.elapse()
 	w.tick++
 	for _, t := range w.present {
 		s := &w.slots[t.id]
@@ -297,6 +306,7 @@ func (w *World) play() {
 
 // run plays the tick from the states before it.
 func (w *World) run() {
+	w.unturn()
 	for _, t := range w.present {
 		t.core, t.latest = t.before, t.aimed
 		t.met, t.effects, t.dead, t.exits = t.met[:0], t.effects[:0], false, nil
@@ -414,6 +424,9 @@ func (w *World) enter(s *slot, id int32) {
 
 func (w *World) leave(s *slot) {
 	gone := s.tee
+	if sw := w.switches[gone.team]; sw != nil && w.soloServer {
+		sw.reset(w.tiles) // the team has nobody else
+	}
 	is := func(t *tee) bool { return t == gone }
 	w.present = slices.DeleteFunc(w.present, is)
 	w.order = slices.DeleteFunc(w.order, is)
