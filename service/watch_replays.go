@@ -106,7 +106,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// isShown reports whether the first list has what became of a replay by a change, or what became of it later.
+// isShown reports whether the first list was made after a change: then its entry of the replay has the change, or a later one.
 func isShown(shown *index.Entry, c index.Change) bool {
 	if shown == nil || shown.Before(c.Entry) {
 		return false

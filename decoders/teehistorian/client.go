@@ -93,8 +93,8 @@ func (c *Client) grow() {
 	}
 }
 
-// set copies to into a text of a client. It reuses the text's memory and cuts at maxText.
-func set(text *[]byte, to []byte) { *text = append((*text)[:0], to[:min(len(to), maxText)]...) }
+// set replaces a text of a client, cut at maxText, in the memory that the text has.
+func set(text *[]byte, by []byte) { *text = append((*text)[:0], by[:min(len(by), maxText)]...) }
 
 // connect begins a new connection in the slot. A connection that is carried over from the previous game is not new:
 // servers repeat its JOIN in tick 0.

@@ -338,7 +338,7 @@ func literally(function string, args []ast.Expr) (v, known bool) {
 	return false, false
 }
 
-// settle returns what has one outcome as that.
+// settle returns a term for an expression: the outcome itself, if the expression can have only one.
 func (r *rewriter) settle(id int64, can outcomes, expr func() ast.Expr) term {
 	switch can {
 	case isTrue, isFalse:

@@ -52,7 +52,7 @@ type Gate struct {
 	calls map[*call]struct{}
 }
 
-// call is a running call.
+// call is a call that the gate has let in.
 type call struct {
 	grant *Grant
 	end   context.CancelCauseFunc

@@ -77,7 +77,7 @@ func (w Watch) Run(ctx context.Context, send stream.Send) error {
 	return c.run(ctx)
 }
 
-// call is a running call.
+// call is a client that watches.
 type call struct {
 	Watch
 	send    stream.Send

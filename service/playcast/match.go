@@ -153,7 +153,7 @@ func (m *Match) Run(ctx context.Context) error {
 	}
 }
 
-// Follow is Run. It logs how it ends, and reports whether the broadcast cannot be followed.
+// Follow does what Run does, logs how the broadcast ends, and reports whether the broadcast cannot be followed.
 func (m *Match) Follow(ctx context.Context) (refused bool) {
 	err := m.Run(ctx)
 	switch {

@@ -81,7 +81,7 @@ type kept struct {
 	about        about
 	acknowledged point
 	checkpoints  map[uint64]int // their sizes, by number
-	last         uint64         // the number of the last one
+	last         uint64         // the number of the last checkpoint
 	taken        chan struct{}  // closed when the call that runs is no longer the one of the name; nil if none runs
 }
 

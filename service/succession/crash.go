@@ -164,7 +164,7 @@ func (f *Finder) processes(
 	for _, identity := range slices.Sorted(maps.Keys(games)) {
 		e := games[identity]
 		if len(family.After(identity)) > 0 {
-			continue // not the last one
+			continue // its process wrote another game after it
 		}
 		p := &process{first: firstOf(e, games), last: e}
 		if e.Growable() && (e.Survey == nil || !e.Survey.Ended) {

@@ -156,7 +156,7 @@ func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
 		req.Replay = name
 		return s.run(ctx, req)
 	}
-	if req.GetFollow() { // of a directory the newest is followed, and the next one
+	if req.GetFollow() { // the daemon finds the newest replay of a directory by itself
 		err = named(req.GetReplay(), run(req.GetReplay()))
 	} else {
 		err = c.orNewest(ctx, progress.over(con.Err), p, req.GetReplay(), run)

@@ -137,7 +137,7 @@ type List struct {
 	Out io.Writer
 	// Width is the number of the terminal's columns.
 	Width int
-	// Paint returns a text in a colour. Nil changes nothing.
+	// Paint returns a text in a colour. Without it, texts have none.
 	Paint func(color Color, text string) string
 
 	pages pages[*replaydv1.Replay]
@@ -156,7 +156,7 @@ type Table struct {
 	Out io.Writer
 	// Width is the number of the terminal's columns.
 	Width int
-	// Paint returns a text in a colour. Nil changes nothing.
+	// Paint returns a text in a colour. Without it, texts have none.
 	Paint func(color Color, text string) string
 	// Columns are the columns. The values of the last one are never cut.
 	Columns []Column

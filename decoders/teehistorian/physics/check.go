@@ -175,7 +175,7 @@ func (w *World) judge(s *slot) {
 		w.leave(s) // and enters again
 		return
 	case t.dead && !t.trust.doubted():
-		// It should have died.
+		// The recording has a character that should have died.
 		w.doubt(t, w.possible(t), 0, false)
 		w.report(t, Corrected, 0, 0)
 		w.correct(t, at)

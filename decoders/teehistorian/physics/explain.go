@@ -1,6 +1,6 @@
 package physics
 
-// Each tick adds some tries to play it again, of which so many are kept.
+// Each tick allows some more tries to play a tick again, up to a maximum that may be left over.
 const (
 	triesPerTick = 4
 	maxTries     = 512

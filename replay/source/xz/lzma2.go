@@ -141,7 +141,7 @@ func (l *lzma2) room() error {
 		}
 		bigger := make([]byte, size)
 		copy(bigger, l.dict)
-		err := l.ask(-cap(l.dict)) // only now, because for a moment both exist
+		err := l.ask(-cap(l.dict)) // not before: until here there were both dictionaries
 		l.dict = bigger
 		return err
 	}

@@ -15,7 +15,7 @@ type recent struct {
 // list is a list of paths of a class. It takes 64 bytes, one cache line.
 type list struct {
 	class    *Class
-	replaced uint32 // the class's replaced, when the list was kept
+	replaced uint32 // how often nodes of the class had been replaced when the list was kept
 	size     uint8  // the number of its bits
 	wanted   bool   // a field that the paths lead to is delivered, or the place that it is part of
 	bits     uint64 // its first bits

@@ -56,7 +56,7 @@ var signedTypes = map[string]bool{
 	"GameTick_t": true,
 	// Enums with -1 for "invalid". Raw values in recordings are even.
 	"AnimLoopMode_t": true, "AnimationAlgorithm_t": true, "HitGroup_t": true, "NPC_STATE": true,
-	// The same, and 1: empty slots, and the bucket of innate abilities.
+	// Enums with -1, too, whose raw values are also 1: empty slots, and the bucket of innate abilities.
 	"EAbilitySlots_t": true, "EAbilityBucketType": true, "loadout_slot_t": true,
 	// Enums with a -1 ("init", "never connected", "invalid"), of which recordings have little more than 0.
 	"CourierState_t": true, "PlayerConnectedState": true, "WeaponAttackType_t": true,
