@@ -12,7 +12,7 @@ export function shortNumber(value: number): string {
 /** Charts of values of the players. One chart is shown at a time. */
 export class Charts {
   readonly element: HTMLElement;
-  private readonly canvas = h("canvas", { class: "chart", role: "img", onpointerdown: (event: PointerEvent) => this.go(event), onpointermove: (event: PointerEvent) => this.hover(event) });
+  private readonly canvas = h("canvas", { class: "chart", role: "img", onpointerdown: ({ offsetX }: PointerEvent) => this.seek(Math.round(this.tickAt(offsetX))), onpointermove: (event: PointerEvent) => this.hover(event) });
   private readonly tip = h("div", { class: "tip chart-tip", "aria-hidden": "true" });
   private readonly choice: HTMLSelectElement;
   private drawn = "";
@@ -24,14 +24,14 @@ export class Charts {
     this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas, this.tip);
   }
 
-  private go(event: PointerEvent): void {
-    this.seek(Math.round((event.offsetX / this.canvas.clientWidth) * this.game.last));
+  private tickAt(x: number): number {
+    return (x / this.canvas.clientWidth) * this.game.last;
   }
 
   /** Says which line is under the cursor, and its value there. */
   private hover({ offsetX, offsetY }: PointerEvent): void {
     const { game, canvas } = this;
-    const tick = (offsetX / canvas.clientWidth) * game.last;
+    const tick = this.tickAt(offsetX);
     const near = [...game.told.charts.get(this.choice.value) ?? []].map(([id, line]) => ({ id, value: line.at(tick) ?? NaN }))
       .sort((a, b) => Math.abs(this.yOf(a.value) - offsetY) - Math.abs(this.yOf(b.value) - offsetY))[0];
     this.tip.textContent = !near || Number.isNaN(near.value) ? "" : `${timeText(tick / game.ticksPerSecond)} · ${game.format.person(game.world, near.id, game.tick).name} ${Math.round(near.value)}`;

@@ -6,10 +6,9 @@ import { shortNumber } from "./chart.js";
 import { timeText } from "./dom.js";
 import { DemStage, lineColour, teamColour, type Title } from "./demstage.js";
 import { drafted, draftFields, draftOf, words } from "./draft.js";
-import { type Area, stretch } from "./draw.js";
+import { type Area, type Overview, type Point, stretch } from "./draw.js";
 import { seldom, type Format, type Person, type Side, World } from "./format.js";
 import { Lazy } from "./lazy.js";
-import type { Overview } from "./overview.js";
 import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 import { Walked } from "./walked.js";
@@ -73,10 +72,8 @@ export class Player {
 }
 
 /** A building, or another fixed object with health. */
-interface Building {
+interface Building extends Point {
   team: number;
-  x: number;
-  y: number;
   large: boolean;
   /** Its name, or that of its kind. */
   name: string;

@@ -5,7 +5,7 @@ import { type Area, circle, line, stretch } from "./draw.js";
 import { words } from "./draft.js";
 import { Minimap } from "./minimap.js";
 import type { Spot, Thing } from "./stage.js";
-import { type Place, placeBetween } from "./steps.js";
+import { placeBetween } from "./steps.js";
 import { theme } from "./theme.js";
 import type { Walked } from "./walked.js";
 
@@ -33,18 +33,10 @@ export class DemStage extends Minimap<DemWorld> {
     return area ?? { left: -4000, right: 4000, top: -4000, bottom: 4000 };
   }
 
-  private placeOf(player: Player): Place {
-    const { tick, ticksPerSecond } = this.game;
-    return player.teamAt(tick) < 2 ? undefined : placeBetween(player.places, tick, ticksPerSecond / 2, 900);
-  }
-
   protected spots(): Spot[] {
-    const spots: Spot[] = [];
-    for (const player of this.game.world.players.values()) {
-      const place = this.placeOf(player);
-      if (place) spots.push({ id: player.id, ...place });
-    }
-    return spots.sort((a, b) => Number(this.alive(a.id)) - Number(this.alive(b.id)) || a.id - b.id); // draw the living over the dead
+    const { world, tick, ticksPerSecond } = this.game;
+    const placeOf = (player: Player) => (player.teamAt(tick) < 2 ? undefined : placeBetween(player.places, tick, ticksPerSecond / 2, 900));
+    return this.spotsOf(world.players.values(), placeOf).sort((a, b) => Number(this.alive(a.id)) - Number(this.alive(b.id)) || a.id - b.id); // draw the living over the dead
   }
 
   protected things(): Thing[] {
@@ -70,7 +62,7 @@ export class DemStage extends Minimap<DemWorld> {
     this.warm(c);
     for (const spot of spots) {
       const player = world.players.get(spot.id)!;
-      if (this.alive(spot.id)) this.trail(c, player.places, spot, 4 * ticksPerSecond, teamColour(this.title, player.teamAt(tick)), 900);
+      if (this.alive(spot.id)) this.trail(c, player.places, spot, 4 * ticksPerSecond, 900, teamColour(this.title, player.teamAt(tick)), () => 2 / this.camera.scale);
     }
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     for (const building of world.buildings.values()) {

@@ -75,9 +75,8 @@ export class Designed {
 
   /** Returns undefined if the browser has no WebGL 2, or the map has nothing to draw. */
   static make(map: MapData): Designed | undefined {
-    if (!map.layers.some(MapData.drawn)) return undefined;
     try {
-      return new Designed(map);
+      return map.layers.some(MapData.drawn) ? new Designed(map) : undefined;
     } catch {
       return undefined;
     }

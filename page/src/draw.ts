@@ -25,6 +25,17 @@ export function areaOf(points: readonly Point[]): Area | undefined {
   return points.reduce(stretch, undefined as Area | undefined);
 }
 
+/** A picture of a map, and which part of the world it shows. */
+export interface Overview {
+  picture: CanvasImageSource;
+  area: Area;
+}
+
+/** Draws the picture of a map where it belongs, in a context in world units. */
+export function spread(c: CanvasRenderingContext2D, { picture, area: { left, top, right, bottom } }: Overview): void {
+  c.drawImage(picture, left, top, right - left, bottom - top);
+}
+
 /** Begins a path that is a circle. */
 export function circle(c: CanvasRenderingContext2D, x: number, y: number, radius: number): void {
   c.beginPath();

@@ -5,7 +5,7 @@ import { ChangeKind } from "@replayd/client/gen/replayd/v1/watch_pb.js";
 import { sleep } from "./connection.js";
 import { baseOf, dateText, errorText, fill, h, icon, pathOf, sizeText, timeText, titleOf, update } from "./dom.js";
 import { filesThere, type Opened, openedFiles, removeFile } from "./file.js";
-import { ask, changes, listReplays, token, wantsToken } from "./net.js";
+import { ask, client, heartbeat, token, wantsToken } from "./net.js";
 import { showThumb } from "./thumb.js";
 import { askToken } from "./token.js";
 import { wall, wallOf } from "./wall.js";
@@ -134,24 +134,24 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
     const pick = <T>(choices: Choices<T>, value: string) => (choices[value] ?? choices[""]!)[1];
     const wanted = pick<ReplayState[]>(states, chosen.state);
     const query = { formats: pick<Format[]>(formats, chosen.format), order: pick<ReplayOrder>(orders, chosen.sort) };
-    const get = (states: ReplayState[], pageSize: number, pageToken = "") => ask(() =>
-      listReplays({ ...query, filter: { text: search.value, states }, pageSize, pageToken }, own), own, away);
-    const going = [ReplayState.GROWING];
+    const pages = (states: ReplayState[], pageSize: number) => client.pages("", { ...query, filter: { text: search.value, states }, pageSize, signal: own });
     const others = Object.values(ReplayState).filter((state): state is ReplayState => typeof state === "number" && state !== ReplayState.GROWING);
-    try {
+    const look = async () => {
       const now: Listed = { address: address(), live: [], rest: [], more: false, matching: undefined, unsearched: 0 };
-      const only = wanted.length > 0; // then there is one list
-      const ahead = only ? undefined : await get(going, mostLive);
+      const ahead = wanted.length > 0 ? undefined : (await pages([ReplayState.GROWING], mostLive).next()).value; // with a state there is one list
       now.live = ahead?.replays ?? [];
-      for (let next = ""; now.rest.length < limit;) {
-        const { replays, nextPageToken, coverage } = await get(only ? wanted : others, Math.min(limit - now.rest.length, 1000), next);
+      for await (const { replays, nextPageToken, coverage } of pages(wanted.length > 0 ? wanted : others, Math.min(limit, 1000))) {
         now.rest.push(...replays);
         if (coverage?.matchingFiles !== undefined) now.matching = Number(coverage.matchingFiles + (ahead?.coverage?.matchingFiles ?? 0n));
         if (coverage) now.unsearched = Number(coverage.totalFiles - coverage.searchedFiles);
-        now.more = nextPageToken !== "";
-        next = nextPageToken;
-        if (!next) break;
+        now.more = nextPageToken !== "" || now.rest.length > limit;
+        if (now.rest.length >= limit) break;
       }
+      now.rest.splice(limit);
+      return now;
+    };
+    try {
+      const now = await ask(look, own, away);
       if (own.aborted) return;
       listed = now;
       draw();
@@ -179,7 +179,7 @@ export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File)
   const watch = async () => {
     while (!signal.aborted) {
       try {
-        for await (const { kind, replay } of changes(signal, loadSoon)) {
+        for await (const { kind, replay } of client.watch("", { changesOnly: true, onReady: loadSoon, heartbeat, signal })) {
           const known = replay && listed?.live.findIndex(({ name }) => name === replay.name);
           if (kind === ChangeKind.GROWING && known !== undefined && known >= 0) {
             listed!.live[known] = { ...listed!.live[known], ...replay };

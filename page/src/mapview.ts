@@ -102,9 +102,8 @@ function words(name: string): string {
   return name.replaceAll("_", " ");
 }
 
-function colourOfNumber(number: number): string {
-  return `hsl(${(number * 137.508) % 360} 75% ${theme().name === "dark" ? 66 : 42}%)`;
-}
+/** The colour of a teleporter. */
+const colourOfNumber = (number: number) => `hsl(${(number * 137.508) % 360} 75% ${theme().name === "dark" ? 66 : 42}%)`;
 
 export async function mapView(app: HTMLElement, signal: AbortSignal, replay: Replay): Promise<void> {
   const canvas = h("canvas", { class: "scene", role: "img", "aria-label": `The map ${replay.name}`, tabIndex: 0 });

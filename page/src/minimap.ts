@@ -1,10 +1,8 @@
 // A map that shows only its edges and the positions of players, for Source 2 demos and StarCraft II.
 
-import { type Area, line } from "./draw.js";
+import { type Area, type Overview, spread } from "./draw.js";
 import type { World } from "./format.js";
 import { type Camera, Stage } from "./stage.js";
-import { Steps, type Place } from "./steps.js";
-import type { Overview } from "./overview.js";
 import { theme } from "./theme.js";
 import type { Walked } from "./walked.js";
 
@@ -21,21 +19,14 @@ export abstract class Minimap<W extends World> extends Stage<W> {
   /** The edges of the map, as far as they are known. */
   protected abstract area(): Area;
 
-  private all(margin: number): Camera {
-    const { left, right, top, bottom } = this.area();
-    const size = Math.max(right - left, bottom - top, 1) * 0.02;
-    return {
-      x: (left + right) / 2, y: (top + bottom) / 2,
-      scale: margin * Math.min(this.width / (right - left + 2 * size), this.height / (bottom - top + 2 * size)) || 1,
-    };
+  private all(part: number): Camera {
+    const area = this.area();
+    const { x, y, scale } = this.fit(area, Math.max(area.right - area.left, area.bottom - area.top, 1) * 0.02);
+    return { x, y, scale: scale * part };
   }
 
   protected target(): Camera {
     return this.all(0.96);
-  }
-
-  protected grid(): undefined {
-    return undefined;
   }
 
   /** The picture of the map, if the daemon has one. */
@@ -63,11 +54,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     c.roundRect(left, top, right - left, bottom - top, (right - left) * 0.015);
     c.fill();
     const thin = 1 / this.camera.scale;
-    if (this.overview) {
-      const { picture, area } = this.overview;
-      c.drawImage(picture, area.left, area.top, area.right - area.left, area.bottom - area.top);
-      return;
-    }
+    if (this.overview) return spread(c, this.overview);
     if (this.walked) {
       c.fillStyle = t.wall;
       c.globalAlpha = 0.6;
@@ -84,23 +71,5 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     c.beginPath();
     c.roundRect(left, top, right - left, bottom - top, (right - left) * 0.015);
     c.stroke();
-  }
-
-  /** Draws the trail of an object, in world units. The trail ends at a step longer than furthest, which is a teleport. */
-  protected trail(c: CanvasRenderingContext2D, places: Steps<Place>, now: Place, ticks: number, colour: string, furthest: number): void {
-    const { tick } = this.game;
-    let newer = now;
-    c.strokeStyle = colour;
-    c.lineWidth = 2 / this.camera.scale;
-    for (let index = places.indexAt(tick); index >= 0 && newer; index--) {
-      const older = places.values[index];
-      const age = (tick - places.ticks[index]) / ticks;
-      if (age > 1 || !older || Math.abs(older.x - newer.x) + Math.abs(older.y - newer.y) > furthest) break;
-      c.globalAlpha = 0.6 * (1 - age);
-      line(c, newer, older);
-      c.stroke();
-      newer = older;
-    }
-    c.globalAlpha = 1;
   }
 }

@@ -1,12 +1,6 @@
 // The connection to the daemon that served the page.
 
-import { Client, Code, ReplaydError } from "@replayd/client";
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { type ListReplaysRequestSchema, type ListReplaysResponse } from "@replayd/client/gen/replayd/v1/replay_pb.js";
-import { ReplayService } from "@replayd/client/gen/replayd/v1/service_pb.js";
-import type { ReplayChange } from "@replayd/client/gen/replayd/v1/watch_pb.js";
-import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-web";
+import { Code, connect, ReplaydError } from "@replayd/client";
 import { awakeFetch, sleep } from "./connection.js";
 
 // Without TLS a browser opens at most six connections to a daemon for all of its tabs, and each stream occupies one. So tabs
@@ -102,54 +96,11 @@ function hold(place: number, options: LockOptions): Promise<(() => void) | undef
   });
 }
 
-const transport = createConnectTransport({
-  baseUrl: location.origin,
-  useBinaryFormat: true,
-  fetch: takeTurns,
-  interceptors: [
-    (next) => (request) => {
-      for (const [name, value] of Object.entries(authorization())) request.header.set(name, value);
-      return next(request);
-    },
-  ],
-});
-
 /** The client of the daemon. */
-export const client = new Client(transport);
-const calls = createClient(ReplayService, transport);
-
-/** One page of replays. */
-export async function listReplays(request: MessageInitShape<typeof ListReplaysRequestSchema>, signal: AbortSignal): Promise<ListReplaysResponse> {
-  try {
-    return await calls.listReplays(request, { signal });
-  } catch (thrown) {
-    throw ReplaydError.from(thrown);
-  }
-}
+export const client = connect(location.origin, { token: token.get(), fetch: takeTurns });
 
 /** How often the daemon gives a sign of itself in a stream, in milliseconds. After three times as long without one it is asked again. */
 export const heartbeat = 2000;
-
-/** The changes of replays from now on. Calls begun once none can be missed any more. It ends with an error when the connection is lost, also without a sign. */
-export async function* changes(signal: AbortSignal, begun: () => void): AsyncGenerator<ReplayChange, void, undefined> {
-  const own = new AbortController();
-  const listen = () => setTimeout(() => own.abort(), 3 * heartbeat);
-  let silence = listen();
-  try {
-    const request = { changesOnly: true, heartbeatInterval: { seconds: BigInt(heartbeat / 1000) } };
-    for await (const { changes, initialDone } of calls.watchReplays(request, { signal: AbortSignal.any([signal, own.signal]) })) {
-      clearTimeout(silence);
-      silence = listen();
-      if (initialDone) begun();
-      yield* changes;
-    }
-  } catch (thrown) {
-    throw ReplaydError.from(thrown);
-  } finally {
-    clearTimeout(silence);
-    own.abort();
-  }
-}
 
 /** Whether an error means that the daemon requires a token, or a different one. */
 export function wantsToken(error: unknown): boolean {

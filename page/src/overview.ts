@@ -1,15 +1,9 @@
 // Pictures of maps seen from above, as far as the daemon has them.
 
 import { Code, ReplaydError } from "@replayd/client";
-import type { Area } from "./draw.js";
+import type { Overview } from "./draw.js";
 import { errorText } from "./dom.js";
 import { ask, getFile } from "./net.js";
-
-/** A picture of a map, and which part of the world it shows. */
-export interface Overview {
-  picture: CanvasImageSource;
-  area: Area;
-}
 
 /** The picture of a map, or why there is none, in one sentence. */
 export async function overviewOf(map: string, signal: AbortSignal): Promise<Overview | string> {

@@ -104,12 +104,7 @@ function pointing(canvas: HTMLCanvasElement, scene: Stage): { element: HTMLEleme
 }
 
 /** What the browser keeps of a game in its history, so that back and a reload lead to where it was. */
-interface Kept {
-  tick?: number;
-  playing?: boolean;
-  live?: boolean;
-  speed?: number;
-}
+type Kept = Partial<Pick<Game, "tick" | "playing" | "live" | "speed">>;
 
 /** Shows a replay of the daemon. */
 export function play(app: HTMLElement, signal: AbortSignal, replay: Replay): void {
@@ -161,7 +156,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const clock = h("span", { class: "clock" });
   const play = h("button", { type: "button", class: "round", onclick: () => toggle() });
   const live = h("button", { type: "button", class: "pill", hidden: true, title: "Go to what happens now (L)", onclick: () => game.goLive() });
-  const speed = h("select", { "aria-label": "Speed", onchange: () => { game.speed = Number(speed.value); if (game.speed !== 1) game.live = false; } },
+  const speed = h("select", { "aria-label": "Speed", onchange: () => pace(Number(speed.value)) },
     ...speeds.map((value) => h("option", { value: String(value), selected: value === 1 }, `${value}×`)));
   const heads = h("h2", {}, "Players");
   const inspect = h("button", { type: "button", "aria-expanded": "false", "aria-controls": "inspector", onclick: () => open(inspector.element.hidden) }, icon("code"), h("span", {}, "Inspect"));
@@ -278,13 +273,13 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
     "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
     "<": () => faster(-1), ">": () => faster(1), "?": () => help.showModal(),
   };
-  const faster = (by: number) => {
-    const index = speeds.indexOf(game.speed) + by;
-    if (!speeds[index]) return;
-    game.speed = speeds[index];
-    if (game.speed !== 1) game.live = false;
-    speed.value = String(game.speed);
+  const pace = (times: number | undefined) => {
+    if (!times) return;
+    game.speed = times;
+    game.live &&= times === 1;
+    speed.value = String(times);
   };
+  const faster = (by: number) => pace(speeds[speeds.indexOf(game.speed) + by]);
   addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
     if (event.metaKey || event.ctrlKey || event.altKey || help.open || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;

@@ -36,14 +36,11 @@ export function rowsOf({ game }: Pick<Report, "game">, ticksPerSecond: number): 
 /** How much longer than the last answer took to wait before the next report, and how long at least, in milliseconds. */
 const rest = { times: 9, least: 1000 };
 
-/** A scoreboard, and the names of the two players who are shown side by side, if they are chosen. */
-export interface Scoreboard {
-  element: HTMLElement;
-  beside: () => readonly string[];
-}
-
-/** The report of a game as it stood at the clock's tick, or without a clock at its end. It is asked for while it is shown, as often as the daemon is quick. */
-export function scoreboard(replay: Replay, signal: AbortSignal, tickOf: () => number | undefined): Scoreboard {
+/**
+ * The report of a game as it stood at the clock's tick, or without a clock at its end. It is asked for while it is shown, as often as the daemon
+ * is quick. beside has the names of the two players who are shown side by side, if they are chosen.
+ */
+export function scoreboard(replay: Replay, signal: AbortSignal, tickOf: () => number | undefined): { element: HTMLElement; beside: () => readonly string[] } {
   const [table, both] = [h("table", {}), h("table", { class: "both", hidden: true })];
   let [told, next, asking, rows, chosen] = ["", 0, false, [] as Row[], [] as string[]];
   const choose = (name: string) => {

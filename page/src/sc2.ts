@@ -50,15 +50,12 @@ export class SC2World extends World {
     const { kind, player } = event as SC2Event;
     const by = player?.playerId ?? -1;
     switch (kind.case) {
-      case "unitState": {
-        const { unit, x, y, controlPlayerId, underConstruction } = kind.value;
-        if (unit) this.appear(unit, tick, controlPlayerId, x, y, underConstruction);
-        break;
-      }
+      case "unitState":
       case "unitBorn":
       case "unitInit": {
         const { unit, x, y, controlPlayerId } = kind.value;
-        if (unit) this.appear(unit, tick, controlPlayerId, x, y, kind.case === "unitInit");
+        const building = kind.case === "unitState" ? kind.value.underConstruction : kind.case === "unitInit";
+        if (unit) this.appear(unit, tick, controlPlayerId, x, y, building);
         break;
       }
       case "factBuildStep": {
@@ -192,10 +189,6 @@ class SC2Stage extends Minimap<SC2World> {
     const area = seen ?? { left: 0, right: 100, top: -100, bottom: 0 };
     const margin = 6;
     return { left: area.left - margin, right: area.right + margin, top: area.top - margin, bottom: area.bottom + margin };
-  }
-
-  protected spots(): Spot[] {
-    return [];
   }
 
   /** What is drawn at the clock's tick: structures first, and armies last, over the others. */

@@ -6,15 +6,13 @@ import { type GameMap, tileSize } from "./map.js";
 import type { Layer } from "./mapdata.js";
 import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import { colourOf, theme } from "./theme.js";
-import { type Client, jumped, teamText, type TeeWorld } from "./world.js";
+import { type Client, furthest, teamText, type TeeWorld } from "./world.js";
 
 /** The length of trails in ticks. */
 const trailTicks = 75;
 const teeRadius = 15;
 /** Below this radius in CSS pixels a character is a disc of this radius: feet, eyes and hooks would not be seen, but the player must be. */
 const specks = 3;
-/** The length of the shortest line of a trail, in CSS pixels. */
-const shortest = 1.5;
 
 export class Scene extends Stage<TeeWorld> {
   map: GameMap | undefined;
@@ -25,12 +23,7 @@ export class Scene extends Stage<TeeWorld> {
 
   protected spots(): Spot[] {
     const { world, tick } = this.game;
-    const spots: Spot[] = [];
-    for (const client of world.clients.values()) {
-      const place = world.placeAt(client, tick);
-      if (place) spots.push({ id: client.id, ...place });
-    }
-    return spots.sort((a, b) => a.id - b.id);
+    return this.spotsOf(world.clients.values(), (client) => world.placeAt(client, tick)).sort((a, b) => a.id - b.id);
   }
 
   protected things(): Thing[] {
@@ -48,7 +41,8 @@ export class Scene extends Stage<TeeWorld> {
     this.ground(c, ratio, design?.layers, (game.tick / game.ticksPerSecond) * 1000, ({ detail }) => !detail || scale > 0.1, !design?.complete);
     this.in(c, ratio);
     this.warm(c);
-    for (const { id } of spots) this.trail(c, game.world.clients.of(id));
+    const thin = 1 / scale;
+    for (const spot of spots) this.trail(c, game.world.clients.of(spot.id).places, spot, trailTicks, furthest, colourOf(spot.id), (left) => Math.max(thin, 2 + 11 * left));
     for (const client of game.world.clients.values()) this.death(c, client);
     for (const spot of spots) {
       this.tee(c, game.world.clients.of(spot.id), spot);
@@ -72,16 +66,11 @@ export class Scene extends Stage<TeeWorld> {
     const { map } = this;
     if (places.length === 0) {
       if (this.placed || !map) return undefined;
-      const size = { x: map.width * tileSize, y: map.height * tileSize };
-      Object.assign(this.camera, { x: size.x / 2, y: size.y / 2, scale: Math.min(this.width / size.x, this.height / size.y) });
+      Object.assign(this.camera, this.fit({ left: 0, top: 0, right: map.width * tileSize, bottom: map.height * tileSize }, 0));
       return undefined; // so that the camera jumps to the first character
     }
-    const { left, right, top, bottom } = areaOf(places)!;
-    const margin = 420;
-    const target = {
-      x: (left + right) / 2, y: (top + bottom) / 2,
-      scale: Math.min(0.9, this.width / (right - left + 2 * margin), this.height / (bottom - top + 2 * margin)),
-    };
+    const target = this.fit(areaOf(places)!, 420);
+    target.scale = Math.min(target.scale, 0.9);
     if (map) { // beyond a map's edges is only wall
       const inside = (at: number, tiles: number, seen: number) => {
         const [size, half] = [tiles * tileSize, seen / 2 / target.scale - tileSize];
@@ -91,37 +80,6 @@ export class Scene extends Stage<TeeWorld> {
       target.y = inside(target.y, map.height, this.height);
     }
     return target;
-  }
-
-  private trail(c: CanvasRenderingContext2D, client: Client): void {
-    const { game } = this;
-    const { places } = client;
-    const now = Math.floor(game.tick);
-    const points: Point[] = [];
-    const near = (shortest / this.camera.scale) ** 2;
-    let newer = game.world.placeAt(client, game.tick);
-    for (let index = places.indexAt(now); index >= 0 && newer; index--) {
-      const last = points.at(-1);
-      if (!last || (last.x - newer.x) ** 2 + (last.y - newer.y) ** 2 >= near) points.push(newer);
-      const older = places.values[index];
-      if (game.tick - places.ticks[index] > trailTicks || !older || jumped(older, newer)) break;
-      newer = older;
-    }
-    // Draw the trail in bands of one line each. Separate translucent lines would overlap where they meet, and show dots.
-    const bands = Math.min(12, Math.max(2, Math.ceil(this.camera.scale * 20))); // from afar nobody sees them
-    const each = Math.max(1, Math.ceil(points.length / bands));
-    c.strokeStyle = colourOf(client.id);
-    c.lineJoin = "round";
-    c.lineCap = "butt";
-    const thin = 1 / this.camera.scale;
-    for (let from = 0; from + 1 < points.length; from += each) {
-      const left = 1 - from / points.length;
-      c.globalAlpha = 0.6 * left ** 1.5 + 0.03;
-      c.lineWidth = Math.max(thin, 2 + 11 * left);
-      line(c, ...points.slice(from, from + each + 1));
-      c.stroke();
-    }
-    c.globalAlpha = 1;
   }
 
   private death(c: CanvasRenderingContext2D, client: Client): void {

@@ -1,9 +1,10 @@
 // The picture of a game: its camera, and the parts that all games share.
 
-import { circle, type Point } from "./draw.js";
+import { type Area, circle, line, type Point } from "./draw.js";
 import type { World } from "./format.js";
 import type { Game } from "./game.js";
 import { type Heat, HeatMap } from "./heat.js";
+import type { Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
 /** The centre of the picture in world units (y points down), and the scale in CSS pixels per world unit. */
@@ -15,6 +16,9 @@ export interface Camera extends Point {
 export interface Thing extends Point {
   is: () => string;
 }
+
+/** The length of the shortest line of a trail, in CSS pixels. */
+const shortest = 1.5;
 
 /** How far from a player a viewer may tap to choose the player, and from a thing to ask about it, in CSS pixels. */
 const reach = { pick: 30, ask: 16 };
@@ -53,13 +57,24 @@ export abstract class Stage<W extends World = World> {
   }
 
   /** The players that are present at the clock's tick. */
-  protected abstract spots(): Spot[];
+  protected spots(): Spot[] {
+    return [];
+  }
+
+  /** Those of some players who are somewhere. */
+  protected spotsOf<P extends { id: number }>(players: Iterable<P>, placeOf: (player: P) => Place): Spot[] {
+    return Array.from(players, (player) => ({ id: player.id, place: placeOf(player) })).flatMap(({ id, place }) => (place ? [{ id, ...place }] : []));
+  }
+
   /** The target of an automatic camera, or undefined to stay. */
   protected abstract target(spots: readonly Spot[]): Camera | undefined;
   /** The minimum scale for following a player. */
   protected abstract readonly near: number;
   /** World units between lines of the grid, or undefined for no grid. */
-  protected abstract grid(): number | undefined;
+  protected grid(): number | undefined {
+    return undefined;
+  }
+
   /** What there is to ask about; of things at the same place the last one is meant. */
   protected abstract things(): Thing[];
   /** Draws in pixels of the canvas. in() switches the context to world units. */
@@ -174,6 +189,43 @@ export abstract class Stage<W extends World = World> {
     return { x: (x - camera.x) * camera.scale + this.width / 2, y: (y - camera.y) * camera.scale + this.height / 2 };
   }
 
+  /** The camera that shows an area with a margin around it. */
+  protected fit({ left, top, right, bottom }: Area, margin: number): Camera {
+    const scale = Math.min(this.width / (right - left + 2 * margin), this.height / (bottom - top + 2 * margin));
+    return { x: (left + right) / 2, y: (top + bottom) / 2, scale: scale || 1 };
+  }
+
+  /**
+   * Draws the way to a place in world units, as far as it goes back in ticks, and to a step longer than furthest, which is a teleport. The
+   * width is given by the part of the way that is left. It is drawn in bands of one line each: separate translucent lines would overlap
+   * where they meet, and show dots.
+   */
+  protected trail(c: CanvasRenderingContext2D, places: Steps<Place>, now: Place, ticks: number, furthest: number, colour: string, width: (left: number) => number): void {
+    const { tick } = this.game;
+    const points: Point[] = [];
+    let newer = now;
+    for (let index = places.indexAt(tick); index >= 0 && newer; index--) {
+      const last = points.at(-1);
+      if (!last || Math.hypot(last.x - newer.x, last.y - newer.y) * this.camera.scale >= shortest) points.push(newer);
+      const older = places.values[index];
+      if (tick - places.ticks[index] > ticks || !older || Math.abs(older.x - newer.x) + Math.abs(older.y - newer.y) > furthest) break;
+      newer = older;
+    }
+    const bands = Math.min(12, Math.max(3, points.length >> 3)); // of a short way nobody sees more
+    const each = Math.max(1, Math.ceil(points.length / bands));
+    c.strokeStyle = colour;
+    c.lineJoin = "round";
+    c.lineCap = "butt";
+    for (let from = 0; from + 1 < points.length; from += each) {
+      const left = 1 - from / points.length;
+      c.globalAlpha = 0.6 * left ** 1.5 + 0.03;
+      c.lineWidth = width(left);
+      line(c, ...points.slice(from, from + each + 1));
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+  }
+
   /** Draws the ring around the player that is followed. */
   protected ring(c: CanvasRenderingContext2D, x: number, y: number, radius: number, width: number): void {
     c.strokeStyle = theme().finish;
@@ -209,51 +261,36 @@ export abstract class Stage<W extends World = World> {
   }
 }
 
-/** A name as a picture, and its size in CSS pixels. */
-interface Label {
-  picture: HTMLCanvasElement;
-  width: number;
-  height: number;
-}
-
-/** The labels that were drawn, by what they look like. Drawing a text with its outline anew in each frame takes long. */
-const labels = new Map<string, Label>();
+/** Names as pictures, by what they look like. Drawing a text with its outline anew in each frame takes long. */
+const labels = new Map<string, HTMLCanvasElement>();
 const keptLabels = 500;
 
 /** Draws a name with its middle at x, and its base line at y. The context's units are CSS pixels, of which ratio says how many pixels each has. */
 export function label(c: CanvasRenderingContext2D, ratio: number, name: string, x: number, y: number, strong: boolean): void {
   const key = `${strong} ${ratio} ${theme().name} ${name}`;
-  let one = labels.get(key);
-  if (!one) {
-    if (labels.size >= keptLabels) labels.clear();
-    labels.set(key, (one = labelOf(name, strong, ratio)));
-  }
+  if (!labels.has(key) && labels.size >= keptLabels) labels.clear();
+  const picture = labels.get(key) ?? labelOf(name, strong, ratio);
+  labels.set(key, picture);
+  const [width, height] = [picture.width / ratio, picture.height / ratio];
   const whole = (at: number) => Math.round(at * ratio) / ratio; // between pixels it would be blurred
-  c.drawImage(one.picture, whole(x - one.width / 2), whole(y - one.height + below), one.width, one.height);
+  c.drawImage(picture, whole(x - width / 2), whole(y - height + below), width, height);
 }
 
 /** How far a label reaches below its base line, and how wide it is at most, in CSS pixels. */
 const below = 6;
 const widest = 400;
 
-function labelOf(name: string, strong: boolean, ratio: number): Label {
+function labelOf(name: string, strong: boolean, ratio: number): HTMLCanvasElement {
   const t = theme();
   const picture = document.createElement("canvas");
   const c = picture.getContext("2d")!;
-  const style = () => {
-    c.font = `${strong ? 700 : 600} 12px system-ui, sans-serif`;
-    c.textAlign = "center";
-    c.lineJoin = "round";
-    c.lineWidth = 4;
-    c.strokeStyle = t.halo;
-    c.fillStyle = strong ? t.finish : t.label;
-  };
-  style();
+  const font = `${strong ? 700 : 600} 12px system-ui, sans-serif`;
+  c.font = font;
   const [width, height] = [Math.min(widest, Math.ceil(c.measureText(name).width / 2) * 2 + 8), 24];
-  Object.assign(picture, { width: Math.ceil(width * ratio), height: Math.ceil(height * ratio) });
+  Object.assign(picture, { width: Math.ceil(width * ratio), height: Math.ceil(height * ratio) }); // which resets the context
+  Object.assign(c, { font, textAlign: "center", lineJoin: "round", lineWidth: 4, strokeStyle: t.halo, fillStyle: strong ? t.finish : t.label });
   c.scale(ratio, ratio);
-  style(); // a new size resets it
   c.strokeText(name, width / 2, height - below);
   c.fillText(name, width / 2, height - below);
-  return { picture, width: picture.width / ratio, height: picture.height / ratio };
+  return picture;
 }

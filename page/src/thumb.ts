@@ -3,9 +3,10 @@
 import { Format, type Replay } from "@replayd/client";
 import { sleep } from "./connection.js";
 import { baseOf } from "./dom.js";
+import { type Overview, spread } from "./draw.js";
 import { GameMap, tileSize } from "./map.js";
 import { client } from "./net.js";
-import { type Overview, overviewOf } from "./overview.js";
+import { overviewOf } from "./overview.js";
 import { theme } from "./theme.js";
 
 /** Maps with larger files have no small picture: to get it would take longer than to look at the list. */
@@ -26,22 +27,13 @@ function once(map: string, make: () => Promise<Overview | undefined>): Promise<O
 
 /** The small picture of a replay's map, or undefined where there is none. */
 export async function thumbOf({ name, format, mapReplay, mapName }: Replay): Promise<Overview | undefined> {
-  switch (format) {
-    case Format.DEM:
-      return once(`over ${mapName}`, () => seen(mapName));
-    case Format.DATAFILE:
-      return once(name, () => physics(name));
-    case Format.TEEHISTORIAN: {
-      const map = mapReplay || (await client.replay(name).catch(() => undefined))?.mapReplay; // a list may not have it
-      return map ? once(map, () => physics(map)) : undefined;
-    }
-  }
-  return undefined;
-}
-
-async function seen(map: string): Promise<Overview | undefined> {
-  const found = await overviewOf(baseOf(map), new AbortController().signal);
-  return typeof found === "string" ? undefined : found;
+  if (format === Format.DEM) return once(`over ${mapName}`, async () => {
+    const found = await overviewOf(baseOf(mapName), new AbortController().signal);
+    return typeof found === "string" ? undefined : found;
+  });
+  const described = format === Format.TEEHISTORIAN && !mapReplay ? await client.replay(name).catch(() => undefined) : undefined; // a list may not have it
+  const map = format === Format.DATAFILE ? name : mapReplay || described?.mapReplay;
+  return map ? once(map, () => physics(map)) : undefined;
 }
 
 async function physics(name: string): Promise<Overview | undefined> {
@@ -62,13 +54,13 @@ const near = new IntersectionObserver((entries) => {
     near.unobserve(target);
     void thumbOf(waiting.get(target)!).then((thumb) => {
       if (!thumb) return;
-      const { picture, area } = thumb;
+      const { left, top, right, bottom } = thumb.area;
       const { width, height } = target;
       const c = target.getContext("2d")!;
-      const [wide, tall] = [area.right - area.left, area.bottom - area.top];
-      const scale = Math.min(width / wide, height / tall);
+      const scale = Math.min(width / (right - left), height / (bottom - top));
       c.imageSmoothingQuality = "high";
-      c.drawImage(picture, (width - wide * scale) / 2, (height - tall * scale) / 2, wide * scale, tall * scale);
+      c.setTransform(scale, 0, 0, scale, (width - (left + right) * scale) / 2, (height - (top + bottom) * scale) / 2);
+      spread(c, thumb);
     });
   }
 }, { rootMargin: "200px" });

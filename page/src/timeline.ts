@@ -41,13 +41,11 @@ export class Timeline {
     if (event.button !== 0) return;
     this.element.setPointerCapture(event.pointerId);
     this.seek(this.tickAt(event));
-    const move = (moved: PointerEvent) => this.seek(this.tickAt(moved));
-    this.element.addEventListener("pointermove", move);
-    this.element.addEventListener("lostpointercapture", () => this.element.removeEventListener("pointermove", move), { once: true });
   }
 
   private hover(event: PointerEvent): void {
     const tick = this.tickAt(event);
+    if (this.element.hasPointerCapture(event.pointerId)) this.seek(tick);
     const { width } = this.element.getBoundingClientRect();
     const near = this.game.told.marks.filter((mark) => !unmarked.has(mark.kind) && Math.abs(mark.tick - tick) < (this.game.last / width) * 3).slice(0, 3);
     this.tip.textContent = [timeText(tick / this.game.ticksPerSecond), ...near.map((mark) => [mark.name, mark.text].filter(Boolean).join(" "))].join(" · ");

@@ -2,9 +2,8 @@
 
 import { type PlayerEvent, players, type Replay, type WatchedReplay } from "@replayd/client";
 import { sleep } from "./connection.js";
-import { type Area, areaOf, circle, type Point } from "./draw.js";
+import { type Area, areaOf, circle, type Overview, type Point, spread } from "./draw.js";
 import { client, heartbeat } from "./net.js";
-import type { Overview } from "./overview.js";
 import { colourOf, theme } from "./theme.js";
 import { thumbOf } from "./thumb.js";
 
@@ -115,16 +114,14 @@ function paint(canvas: HTMLCanvasElement, game: Shown, now: number): void {
   if (!game.view) return;
   const { left, top, right } = game.view;
   const scale = width / (right - left);
-  if (game.map) {
-    const { picture, area } = game.map;
-    c.imageSmoothingEnabled = false;
-    c.drawImage(picture, (area.left - left) * scale, (area.top - top) * scale, (area.right - area.left) * scale, (area.bottom - area.top) * scale);
-  }
+  c.setTransform(scale, 0, 0, scale, -left * scale, -top * scale);
+  c.imageSmoothingEnabled = false;
+  if (game.map) spread(c, game.map);
   c.strokeStyle = theme().outline;
-  c.lineWidth = 2;
+  c.lineWidth = 2 / scale;
   for (const { x, y, colour } of places) {
     c.fillStyle = colour;
-    circle(c, (x - left) * scale, (y - top) * scale, Math.max(4, 15 * scale));
+    circle(c, x, y, Math.max(4 / scale, 15));
     c.stroke();
     c.fill();
   }
@@ -139,7 +136,6 @@ function viewOf(places: readonly Point[], now: Area | undefined, shape: number, 
   const [x, y] = [(all.left + all.right) / 2, (all.top + all.bottom) / 2];
   const wide = Math.max(all.right - all.left + 2 * margin, (all.bottom - all.top + 2 * margin) * shape, 1600);
   const target = { left: x - wide / 2, right: x + wide / 2, top: y - wide / shape / 2, bottom: y + wide / shape / 2 };
-  if (!now || jump) return target;
-  const glide = (from: number, to: number) => from + (to - from) * 0.08;
-  return { left: glide(now.left, target.left), right: glide(now.right, target.right), top: glide(now.top, target.top), bottom: glide(now.bottom, target.bottom) };
+  const glide = (side: keyof Area) => (now && !jump ? now[side] + (target[side] - now[side]) * 0.08 : target[side]);
+  return { left: glide("left"), right: glide("right"), top: glide("top"), bottom: glide("bottom") };
 }

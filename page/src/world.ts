@@ -23,6 +23,14 @@ export class Client {
   nameAt(tick: number): string {
     return this.names.at(tick) || `#${this.id}`;
   }
+
+  /** Records all that holds from a tick on. */
+  is(tick: number, joined: boolean | undefined, name = "", team = 0, place?: Point): void {
+    this.joined.push(tick, joined);
+    this.names.push(tick, name);
+    this.teams.push(tick, team);
+    this.places.push(tick, place);
+  }
 }
 
 /** Kinds of events that produce news or marks, and those that set the names in them. */
@@ -55,21 +63,12 @@ export class TeeWorld extends World {
     switch (kind.case) {
       case "playerState": {
         const { clientId, joined, name, team, alive, x, y, input } = kind.value;
-        const client = this.clients.of(clientId);
-        client.joined.push(tick, joined);
-        client.names.push(tick, name ?? "");
-        client.teams.push(tick, team);
-        client.places.push(tick, alive ? { x, y } : undefined);
+        this.clients.of(clientId).is(tick, joined, name, team, alive ? { x, y } : undefined);
         this.input(tick, clientId, input);
         break;
       }
       case "damage": // the players and their places are no longer known
-        for (const { places, names, teams, joined } of this.clients.values()) {
-          places.push(tick, undefined);
-          names.push(tick, "");
-          teams.push(tick, 0);
-          joined.push(tick, undefined);
-        }
+        for (const client of this.clients.values()) client.is(tick, undefined);
         tell("command", -1, "A part of the recording is damaged");
         break;
       case "playerDiff": {
@@ -101,14 +100,10 @@ export class TeeWorld extends World {
       case "inputDiff":
         this.input(tick, kind.value.clientId, kind.value.input);
         break;
-      case "join": {
-        const client = this.clients.of(kind.value.clientId);
-        client.joined.push(tick, true);
-        client.names.push(tick, "");
-        client.teams.push(tick, 0);
-        tell("join", client.id, "joined");
+      case "join":
+        this.clients.of(kind.value.clientId).is(tick, true);
+        tell("join", kind.value.clientId, "joined");
         break;
-      }
       case "drop": {
         const { clientId, reason } = kind.value;
         const client = this.clients.of(clientId);
@@ -132,10 +127,8 @@ export class TeeWorld extends World {
         break;
       }
       case "factSave":
-        tell("save", -1, `Team ${kind.value.team} saved its game`);
-        break;
       case "factLoad":
-        tell("save", -1, `Team ${kind.value.team} went on with a saved game`);
+        tell("save", -1, `Team ${kind.value.team} ${kind.case === "factSave" ? "saved its game" : "went on with a saved game"}`);
         break;
       case "factChat":
         if (kind.value.text) tell("chat", kind.value.clientId, kind.value.text, kind.value.name ?? kind.value.requestedName);
@@ -169,11 +162,7 @@ export class TeeWorld extends World {
 }
 
 /** The maximum distance that a character moves in a tick. A longer one is a teleport. */
-const furthest = 400;
-
-export function jumped(a: Point, b: Point): boolean {
-  return Math.abs(a.x - b.x) + Math.abs(a.y - b.y) > furthest;
-}
+export const furthest = 400;
 
 /** A client's team in words. */
 export const teamText = (team: number) => (team > 0 ? `team ${team}` : "");

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { connect as dial, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -188,3 +188,22 @@ export async function accessible(page) {
   assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`), []);
 }
 
+/** Appends the ticks of a recording to a file as a game server does, 50 in a second, from a tick on. */
+export function serveGame(path, game, from) {
+  writeFileSync(path, game.subarray(0, game.ends[from - 1]));
+  const began = Date.now();
+  let next = from;
+  const timer = setInterval(() => {
+    const due = Math.min(game.ends.length, from + Math.floor((Date.now() - began) / 20));
+    if (due <= next) return;
+    appendFileSync(path, game.subarray(game.ends[next - 1], game.ends[due - 1]));
+    next = due;
+  }, 2);
+  return { began, from, get last() { return next - 1; }, stop: () => clearInterval(timer) };
+}
+
+/** The processor time of a process in seconds. */
+export function cpuSeconds(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}

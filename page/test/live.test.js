@@ -10,24 +10,10 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { atRest, browser, daemon, directory, finished, mapFound, options, recorded, replayd, repository, samePicture, shown, start, tab, tickOf, until, wayTo } from "./harness.js";
+import { atRest, browser, cpuSeconds, daemon, directory, finished, mapFound, options, recorded, replayd, repository, samePicture, serveGame, shown, start, tab, tickOf, until, wayTo } from "./harness.js";
 import { record } from "./record.js";
 import { watchRequests } from "./requests.js";
 import { cost, frames, least } from "./trace.js";
-
-/** Appends the ticks of a recording to a file as a game server does, 50 in a second, from a tick on. */
-function serveGame(path, game, from) {
-  writeFileSync(path, game.subarray(0, game.ends[from - 1]));
-  const began = Date.now();
-  let next = from;
-  const timer = setInterval(() => {
-    const due = Math.min(game.ends.length, from + Math.floor((Date.now() - began) / 20));
-    if (due <= next) return;
-    appendFileSync(path, game.subarray(game.ends[next - 1], game.ends[due - 1]));
-    next = due;
-  }, 2);
-  return { began, from, get last() { return next - 1; }, stop: () => clearInterval(timer) };
-}
 
 /** Counts in a page's frames how old what it shows of a game is, in milliseconds. */
 async function watchFrames(page, { began, from }) {
@@ -378,11 +364,6 @@ test("a hundred clients cost the daemon little more than one", { ...options, ski
   t.diagnostic(`${asked.length} streams each; one client takes ${(one.share * 100).toFixed(1)} % of a core and ${(one.rate / 1000).toFixed(1)} kB/s, a hundred ${(many.share * 100).toFixed(1)} % and ${(many.rate / 1000).toFixed(0)} kB/s`);
 });
 
-/** The processor time of a process in seconds. */
-function cpuSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
 
 test("twelve tabs show a live game at once", options, async (t) => {
   const bytes = readFileSync(join(repository, "testdata", finished));

@@ -27,6 +27,9 @@ const uuid = (name) => {
 };
 const extension = (name, data) => [...int(-11), ...uuid(name), ...int(data.length), ...data];
 
+/** The id of the game that is recorded. */
+export const gameId = "a3bb189e-8bf9-3888-9912-ace4e6543002";
+
 /** Records a number of ticks of a game of players with these names on a map. Its ends say where each tick ends in it, by tick. */
 export function record(replayd, map, names, ticks) {
   const tiles = execFileSync(replayd, ["cat", map, "--kind", "tile_layer,tiles"], { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n").map((line) => JSON.parse(line));
@@ -55,7 +58,7 @@ export function record(replayd, map, names, ticks) {
 
   const bytes = readFileSync(map);
   const header = {
-    comment: "teehistorian@ddnet.tw", version: "2", version_minor: "9", game_uuid: "a3bb189e-8bf9-3888-9912-ace4e6543002", server_version: "replayd",
+    comment: "teehistorian@ddnet.tw", version: "2", version_minor: "9", game_uuid: gameId, server_version: "replayd",
     start_time: "2026-11-20T20:00:00+0000", server_name: "A game on the sample map", server_port: "8303", game_type: "DDraceNetwork", map_name: "sample",
     map_size: String(bytes.length), map_sha256: createHash("sha256").update(bytes).digest("hex"), map_crc: "0", config: {}, tuning: {}, uuids: [],
   };

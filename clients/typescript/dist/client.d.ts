@@ -1,11 +1,11 @@
 import { type Interceptor, type Transport } from "@connectrpc/connect";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
-import { type Participant, type Replay } from "../gen/replayd/v1/replay_pb.js";
+import { type ListReplaysResponse, type Participant, type Replay } from "../gen/replayd/v1/replay_pb.js";
 import type { Report } from "../gen/replayd/v1/report_pb.js";
 import { type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
 import type { ReplayChange } from "../gen/replayd/v1/watch_pb.js";
 import { Batch, type Event } from "./event.js";
-import { type ListOptions, type StreamOptions, type SubscribeOptions, type WatchStateOptions } from "./request.js";
+import { type ListOptions, type StreamOptions, type SubscribeOptions, type WatchOptions, type WatchStateOptions } from "./request.js";
 import { Session } from "./session.js";
 import { type States } from "./states.js";
 import { Stream } from "./stream.js";
@@ -58,6 +58,8 @@ export declare class Client {
      * replays.
      */
     replays(directory?: string, options?: ListOptions): AsyncGenerator<Replay, void, undefined>;
+    /** Lists replays page by page, each with how many the daemon has looked at, and how many match. Each page is fetched when it is asked for. */
+    pages(directory?: string, options?: ListOptions): AsyncGenerator<ListReplaysResponse, void, undefined>;
     /** Returns a replay's header, players, map and length. */
     replay(name: string): Promise<Replay>;
     /** Has the daemon follow the HTTP broadcast of a running match, once for each URL, and returns the name under which to stream it with follow. */
@@ -72,9 +74,10 @@ export declare class Client {
     /** Returns the daemon's version, formats with their kinds, limits and roots. */
     serverInfo(): Promise<GetServerInfoResponse>;
     /**
-     * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then.
+     * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then. The second argument
+     * has options, or is the signal that ends the watch.
      */
-    watch(directory?: string, signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined>;
+    watch(directory?: string, options?: WatchOptions | AbortSignal): AsyncGenerator<ReplayChange, void, undefined>;
 }
 /** The bytes of a replay, as one array or as an iterable of parts. */
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>;

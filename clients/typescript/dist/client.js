@@ -6,8 +6,8 @@ import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { DecodeReplayRequestSchema, EndReason } from "../gen/replayd/v1/stream_pb.js";
 import { ReplaydError } from "./error.js";
 import { Batch } from "./event.js";
-import { build, listRequest, subscribeRequest, watchStateRequest, } from "./request.js";
-import { Session } from "./session.js";
+import { build, listRequest, subscribeRequest, watchRequest, watchStateRequest, } from "./request.js";
+import { Session, silenceOf } from "./session.js";
 import { Watched } from "./states.js";
 import { Stream } from "./stream.js";
 import { Subscription } from "./subscription.js";
@@ -135,10 +135,15 @@ export class Client {
      * replays.
      */
     async *replays(directory = "", options = {}) {
+        for await (const { replays } of this.pages(directory, options))
+            yield* replays;
+    }
+    /** Lists replays page by page, each with how many the daemon has looked at, and how many match. Each page is fetched when it is asked for. */
+    async *pages(directory = "", options = {}) {
         const request = listRequest(directory, options);
         do {
-            const page = await explained(this.stubs.listReplays(request));
-            yield* page.replays;
+            const page = await explained(this.stubs.listReplays(request, { ...(options.signal && { signal: options.signal }) }));
+            yield page;
             request.pageToken = page.nextPageToken;
         } while (request.pageToken);
     }
@@ -167,23 +172,16 @@ export class Client {
         return explained(this.stubs.getServerInfo({}));
     }
     /**
-     * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then.
+     * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then. The second argument
+     * has options, or is the signal that ends the watch.
      */
-    async *watch(directory = "", signal) {
-        const connection = new AbortController();
-        const stop = () => connection.abort(signal?.reason);
-        signal?.addEventListener("abort", stop);
-        try {
-            for await (const { changes } of this.stubs.watchReplays({ directory }, { signal: connection.signal }))
-                yield* changes;
-        }
-        catch (thrown) {
-            signal?.throwIfAborted();
-            throw ReplaydError.from(thrown);
-        }
-        finally {
-            signal?.removeEventListener("abort", stop);
-            connection.abort();
+    async *watch(directory = "", options = {}) {
+        const given = options instanceof AbortSignal ? { signal: options } : options;
+        const request = watchRequest(directory, given);
+        for await (const { changes, initialDone } of connected((signal) => this.stubs.watchReplays(request, { signal }), silenceOf(request), given.signal)) {
+            yield* changes;
+            if (initialDone)
+                given.onReady?.();
         }
     }
 }
@@ -250,6 +248,7 @@ async function* again(of, call, signal) {
 }
 /** Makes a call and yields its responses. It throws a ReplaydError, or the signal's reason. */
 async function* connected(call, silence, signal) {
+    signal?.throwIfAborted();
     const connection = new AbortController();
     const stop = () => connection.abort(signal?.reason);
     signal?.addEventListener("abort", stop);

@@ -2,6 +2,7 @@ import { type MessageInitShape } from "@bufbuild/protobuf";
 import { EventFilterSchema } from "../gen/replayd/v1/filter_pb.js";
 import { type Format, type ListReplaysRequest, ReplayFilterSchema, ReplayOrder, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 import { type WatchStateRequest } from "../gen/replayd/v1/state_pb.js";
+import { type WatchReplaysRequest } from "../gen/replayd/v1/watch_pb.js";
 import { type SlowConsumer, type StreamEventsRequest, SuccessorRule } from "../gen/replayd/v1/stream_pb.js";
 import { type SubscribeEventsRequest } from "../gen/replayd/v1/subscribe_pb.js";
 import type { Kind } from "./event.js";
@@ -130,6 +131,19 @@ export interface ListOptions {
     view?: ReplayView;
     /** How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays. */
     pageSize?: number;
+    /** Ends the list with the signal's reason. */
+    signal?: AbortSignal;
+}
+/** The options of a watch of replays. All are optional. */
+export interface WatchOptions {
+    /** Leaves the existing replays out. */
+    changesOnly?: boolean;
+    /** Called when the existing replays have been streamed, and no later change can be missed. */
+    onReady?: () => void;
+    /** Milliseconds between responses when nothing changes. Default 15000. After three times as long without one the connection is dead. */
+    heartbeat?: number;
+    /** Ends the watch with the signal's reason. */
+    signal?: AbortSignal;
 }
 /** The request for a list that the options describe. */
 export declare function listRequest(directory: string, options: ListOptions): ListReplaysRequest;
@@ -137,5 +151,7 @@ export declare function listRequest(directory: string, options: ListOptions): Li
 export declare function build(replay: string, options: StreamOptions): StreamEventsRequest;
 /** The request for a subscription that the options describe. */
 export declare function subscribeRequest(directory: string, options: SubscribeOptions): SubscribeEventsRequest;
+/** The request for a watch of replays that the options describe. */
+export declare function watchRequest(directory: string, options: WatchOptions): WatchReplaysRequest;
 /** The request for a watch of states that the options describe. */
 export declare function watchStateRequest(directory: string, options: WatchStateOptions): WatchStateRequest;

@@ -4,6 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { DatafileFilterSchema, DemFilterSchema, EventFilterSchema, TickRangeSchema, } from "../gen/replayd/v1/filter_pb.js";
 import { ListReplaysRequestSchema, ReplayFilterSchema, ReplayOrder, ReplayView, } from "../gen/replayd/v1/replay_pb.js";
 import { WatchStateRequestSchema } from "../gen/replayd/v1/state_pb.js";
+import { WatchReplaysRequestSchema } from "../gen/replayd/v1/watch_pb.js";
 import { ArrowCompression, Encoding, NowSchema, StartSchema, StreamEventsRequestSchema, SuccessorRule, } from "../gen/replayd/v1/stream_pb.js";
 import { SubscribeEventsRequestSchema } from "../gen/replayd/v1/subscribe_pb.js";
 /** The names of StreamOptions at run time. */
@@ -76,7 +77,7 @@ function shortFilter(options) {
         filter.ticks = create(TickRangeSchema, { every: options.every });
     return toBinary(EventFilterSchema, filter).length > 0 ? filter : undefined;
 }
-const listOptionNames = { formats: true, filter: true, order: true, view: true, pageSize: true };
+const listOptionNames = { formats: true, filter: true, order: true, view: true, pageSize: true, signal: true };
 /** The request for a list that the options describe. */
 export function listRequest(directory, options) {
     checkNames("option", options, listOptionNames);
@@ -153,6 +154,13 @@ export function subscribeRequest(directory, options) {
         parallel,
         ...(filter && { filter: create(ReplayFilterSchema, filter) }),
     });
+}
+const watchOptionNames = { changesOnly: true, onReady: true, heartbeat: true, signal: true };
+/** The request for a watch of replays that the options describe. */
+export function watchRequest(directory, options) {
+    checkNames("option of a watch", options, watchOptionNames);
+    const { changesOnly = false, heartbeat } = options;
+    return create(WatchReplaysRequestSchema, { directory, changesOnly, ...(heartbeat !== undefined && { heartbeatInterval: durationFromMs(heartbeat) }) });
 }
 const watchStateOptionNames = {
     formats: true,

@@ -4,6 +4,8 @@ export * from "./common.js";
 export interface ConnectOptions {
     /** The bearer token for the daemon. */
     token?: string;
+    /** Makes the requests in place of the browser's fetch. */
+    fetch?: typeof fetch;
 }
 /** Returns a client of the daemon at a URL such as "https://replays.example.org". Nothing is sent before the first call. */
-export declare function connect(baseUrl: string, { token }?: ConnectOptions): Client;
+export declare function connect(baseUrl: string, { token, fetch }?: ConnectOptions): Client;

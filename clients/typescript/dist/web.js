@@ -4,9 +4,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { bearer, Client } from "./client.js";
 export * from "./common.js";
 /** Returns a client of the daemon at a URL such as "https://replays.example.org". Nothing is sent before the first call. */
-export function connect(baseUrl, { token } = {}) {
+export function connect(baseUrl, { token, fetch = fetchFrom } = {}) {
     const interceptors = token ? [bearer(token)] : [];
-    return new Client(createConnectTransport({ baseUrl, interceptors, useBinaryFormat: true, fetch: fetchFrom }));
+    return new Client(createConnectTransport({ baseUrl, interceptors, useBinaryFormat: true, fetch }));
 }
 /**
  * fetch, whose error says what to do if the page is of another origin than the daemon. A browser tells pages nothing of why it refuses

@@ -3,7 +3,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type Client as Stubs, Code, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import type { GetServerInfoResponse } from "../gen/replayd/v1/info_pb.js";
-import { type Participant, type Replay, ReplayView } from "../gen/replayd/v1/replay_pb.js";
+import { type ListReplaysResponse, type Participant, type Replay, ReplayView } from "../gen/replayd/v1/replay_pb.js";
 import type { Report } from "../gen/replayd/v1/report_pb.js";
 import { ReplayService } from "../gen/replayd/v1/service_pb.js";
 import { type DecodeReplayRequest, DecodeReplayRequestSchema, EndReason, type StreamEventsResponse } from "../gen/replayd/v1/stream_pb.js";
@@ -17,10 +17,12 @@ import {
   type StreamOptions,
   type SubscribeOptions,
   subscribeRequest,
+  type WatchOptions,
+  watchRequest,
   type WatchStateOptions,
   watchStateRequest,
 } from "./request.js";
-import { Session } from "./session.js";
+import { Session, silenceOf } from "./session.js";
 import { type States, Watched } from "./states.js";
 import { Stream } from "./stream.js";
 import { type Subscribed, Subscription } from "./subscription.js";
@@ -159,10 +161,15 @@ export class Client {
    * replays.
    */
   async *replays(directory = "", options: ListOptions = {}): AsyncGenerator<Replay, void, undefined> {
+    for await (const { replays } of this.pages(directory, options)) yield* replays;
+  }
+
+  /** Lists replays page by page, each with how many the daemon has looked at, and how many match. Each page is fetched when it is asked for. */
+  async *pages(directory = "", options: ListOptions = {}): AsyncGenerator<ListReplaysResponse, void, undefined> {
     const request = listRequest(directory, options);
     do {
-      const page = await explained(this.stubs.listReplays(request));
-      yield* page.replays;
+      const page = await explained(this.stubs.listReplays(request, { ...(options.signal && { signal: options.signal }) }));
+      yield page;
       request.pageToken = page.nextPageToken;
     } while (request.pageToken);
   }
@@ -197,20 +204,15 @@ export class Client {
   }
 
   /**
-   * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then.
+   * Streams the existing replays, and then each change. It is not resumed. A new call begins with the replays that exist then. The second argument
+   * has options, or is the signal that ends the watch.
    */
-  async *watch(directory = "", signal?: AbortSignal): AsyncGenerator<ReplayChange, void, undefined> {
-    const connection = new AbortController();
-    const stop = () => connection.abort(signal?.reason);
-    signal?.addEventListener("abort", stop);
-    try {
-      for await (const { changes } of this.stubs.watchReplays({ directory }, { signal: connection.signal })) yield* changes;
-    } catch (thrown) {
-      signal?.throwIfAborted();
-      throw ReplaydError.from(thrown);
-    } finally {
-      signal?.removeEventListener("abort", stop);
-      connection.abort();
+  async *watch(directory = "", options: WatchOptions | AbortSignal = {}): AsyncGenerator<ReplayChange, void, undefined> {
+    const given = options instanceof AbortSignal ? { signal: options } : options;
+    const request = watchRequest(directory, given);
+    for await (const { changes, initialDone } of connected((signal) => this.stubs.watchReplays(request, { signal }), silenceOf(request), given.signal)) {
+      yield* changes;
+      if (initialDone) given.onReady?.();
     }
   }
 }
@@ -303,6 +305,7 @@ async function* connected<T>(
   silence: number,
   signal?: AbortSignal,
 ): AsyncGenerator<T, void, undefined> {
+  signal?.throwIfAborted();
   const connection = new AbortController();
   const stop = () => connection.abort(signal?.reason);
   signal?.addEventListener("abort", stop);

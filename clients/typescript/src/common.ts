@@ -10,7 +10,7 @@ export { Client } from "./client.js";
 export { Entity, EntityState, type FieldData, noEntity } from "./entities.js";
 export { ReplaydError, SequenceError } from "./error.js";
 export { type AnyEvent, type AnyValue, Batch, Event, type Kind } from "./event.js";
-export type { Filter, ListOptions, SearchFilter, StreamOptions, SubscribeOptions, WatchStateOptions } from "./request.js";
+export type { Filter, ListOptions, SearchFilter, StreamOptions, SubscribeOptions, WatchOptions, WatchStateOptions } from "./request.js";
 export { type Retry } from "./session.js";
 export { type PlayerEvent, players, States } from "./states.js";
 export { Stream } from "./stream.js";

@@ -18,6 +18,7 @@ import {
   ReplayView,
 } from "../gen/replayd/v1/replay_pb.js";
 import { type WatchStateRequest, WatchStateRequestSchema } from "../gen/replayd/v1/state_pb.js";
+import { type WatchReplaysRequest, WatchReplaysRequestSchema } from "../gen/replayd/v1/watch_pb.js";
 import {
   ArrowCompression,
   Encoding,
@@ -163,7 +164,22 @@ export interface ListOptions {
   view?: ReplayView;
   /** How many replays to fetch per call. Default 1000, or 100 with a view for which the daemon reads the replays. */
   pageSize?: number;
+  /** Ends the list with the signal's reason. */
+  signal?: AbortSignal;
 }
+
+/** The options of a watch of replays. All are optional. */
+export interface WatchOptions {
+  /** Leaves the existing replays out. */
+  changesOnly?: boolean;
+  /** Called when the existing replays have been streamed, and no later change can be missed. */
+  onReady?: () => void;
+  /** Milliseconds between responses when nothing changes. Default 15000. After three times as long without one the connection is dead. */
+  heartbeat?: number;
+  /** Ends the watch with the signal's reason. */
+  signal?: AbortSignal;
+}
+
 /** The names of StreamOptions at run time. */
 const optionNames: Record<keyof StreamOptions, true> = {
   kinds: true,
@@ -236,7 +252,7 @@ function shortFilter(options: StreamOptions): EventFilter | undefined {
   return toBinary(EventFilterSchema, filter).length > 0 ? filter : undefined;
 }
 
-const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, order: true, view: true, pageSize: true };
+const listOptionNames: Record<keyof ListOptions, true> = { formats: true, filter: true, order: true, view: true, pageSize: true, signal: true };
 
 /** The request for a list that the options describe. */
 export function listRequest(directory: string, options: ListOptions): ListReplaysRequest {
@@ -309,6 +325,15 @@ export function subscribeRequest(directory: string, options: SubscribeOptions): 
     parallel,
     ...(filter && { filter: create(ReplayFilterSchema, filter) }),
   });
+}
+
+const watchOptionNames: Record<keyof WatchOptions, true> = { changesOnly: true, onReady: true, heartbeat: true, signal: true };
+
+/** The request for a watch of replays that the options describe. */
+export function watchRequest(directory: string, options: WatchOptions): WatchReplaysRequest {
+  checkNames("option of a watch", options, watchOptionNames);
+  const { changesOnly = false, heartbeat } = options;
+  return create(WatchReplaysRequestSchema, { directory, changesOnly, ...(heartbeat !== undefined && { heartbeatInterval: durationFromMs(heartbeat) }) });
 }
 
 const watchStateOptionNames: Record<keyof WatchStateOptions, true> = {

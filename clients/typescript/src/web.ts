@@ -10,12 +10,14 @@ export * from "./common.js";
 export interface ConnectOptions {
   /** The bearer token for the daemon. */
   token?: string;
+  /** Makes the requests in place of the browser's fetch. */
+  fetch?: typeof fetch;
 }
 
 /** Returns a client of the daemon at a URL such as "https://replays.example.org". Nothing is sent before the first call. */
-export function connect(baseUrl: string, { token }: ConnectOptions = {}): Client {
+export function connect(baseUrl: string, { token, fetch = fetchFrom }: ConnectOptions = {}): Client {
   const interceptors = token ? [bearer(token)] : [];
-  return new Client(createConnectTransport({ baseUrl, interceptors, useBinaryFormat: true, fetch: fetchFrom }));
+  return new Client(createConnectTransport({ baseUrl, interceptors, useBinaryFormat: true, fetch }));
 }
 
 /**

@@ -9,10 +9,11 @@ import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { Code, connect, EndReason, FollowState, Format, ReplaydError, ReplayView } from "../dist/node.js";
+import { Client, Code, connect, EndReason, FollowState, Format, ReplaydError, ReplayOrder, ReplayView } from "../dist/node.js";
 import { recordBatch, table } from "../dist/arrow.js";
 import { Session } from "../dist/session.js";
 import { StreamEventsRequestSchema, StreamEventsResponseSchema } from "../gen/replayd/v1/stream_pb.js";
+import { WatchReplaysResponseSchema } from "../gen/replayd/v1/watch_pb.js";
 import { binary, Daemon, finished, repository, teehistorian } from "./daemon.js";
 
 const collect = async (stream) => {
@@ -346,6 +347,44 @@ describe("a daemon", () => {
       assert.equal(change.replay.name, finished.name);
       break;
     }
+    const listed = [];
+    for await (const { replays, coverage } of client.pages("r", { pageSize: 2, order: ReplayOrder.LARGEST })) {
+      assert.ok(replays.length <= 2 && coverage.totalFiles > 0n);
+      listed.push(...replays);
+      if (listed.length >= 3) break;
+    }
+    assert.equal(new Set(listed.map(({ name }) => name)).size, listed.length, "each page has others");
+    const aborted = AbortSignal.abort(new Error("enough"));
+    await assert.rejects(collect(client.replays("r", { signal: aborted })));
+    await assert.rejects(collect(client.watch("r", aborted)), /enough/);
+    await assert.rejects(collect(client.watch("r", { changes: true })), /no option of a watch "changes"/);
+  });
+
+  test("a watch without what exists says when it has begun, and ends when nothing is heard", async () => {
+    let ready = 0;
+    const seen = [];
+    const stop = new AbortController();
+    await assert.rejects(async () => {
+      const onReady = () => {
+        ready++;
+        writeFileSync(join(daemon.root, "watched.teehistorian"), finished.bytes);
+      };
+      for await (const { replay } of client.watch("r", { changesOnly: true, onReady, heartbeat: 1000, signal: stop.signal })) {
+        seen.push(replay.name);
+        if (replay.name === "r/watched.teehistorian") stop.abort(new Error("seen"));
+      }
+    }, /seen/);
+    assert.equal(ready, 1);
+    assert.ok(!seen.includes(finished.name), "what existed was not told");
+    const silent = {
+      async stream(method, signal) {
+        return { stream: true, message: (async function* () {
+          yield create(WatchReplaysResponseSchema);
+          await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+        })() };
+      },
+    };
+    await assert.rejects(collect(new Client(silent).watch("", { heartbeat: 1000 })), /no response for 3000 ms/);
   });
 
   test("a signal ends a stream", async () => {
