@@ -28,8 +28,8 @@ type Schema struct {
 	search  schema.Search
 }
 
-// maxSearched is how many fields a Schema looks at: 100 times all fields of the largest game.
-const maxSearched = 1 << 23
+// maxSearched is how many fields a Schema looks at: 50 times all fields of the largest game.
+const maxSearched = 1 << 22
 
 // Schema returns the classes of the demo so far, and their fields.
 func (d *Decoder) Schema() *Schema {
@@ -63,7 +63,7 @@ func (s *Schema) Field(class, name string, each func(FieldType)) {
 	s.search.Find(s.roots[class], name, func(f schema.Found) { each(typeOf(&f)) })
 }
 
-// Exhausted reports whether calls have not told all, because all calls together looked at more fields than those of any game.
+// Exhausted reports whether calls have not told all, because all calls together have looked at too many fields.
 func (s *Schema) Exhausted() bool { return s.search.Left < 0 }
 
 // placeType is the type of the places of entities.

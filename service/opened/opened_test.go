@@ -354,11 +354,13 @@ func TestUpload(t *testing.T) {
 // TestBadUpload: nothing is received for a request that is not valid.
 func TestBadUpload(t *testing.T) {
 	h := build(t, admission.Amounts{})
-	_, err := h.Upload(t.Context(), &replaydv1.StreamEventsRequest{SlowConsumer: 99}, func() (*source.File, error) {
-		t.Error("the upload was received")
-		return nil, io.EOF
-	})
-	check(t, err, "slow_consumer", nil)
+	for field, req := range map[string]*replaydv1.StreamEventsRequest{"slow_consumer": {SlowConsumer: 99}, "field_columns": {FieldColumns: true}} {
+		_, err := h.Upload(t.Context(), req, func() (*source.File, error) {
+			t.Errorf("%s: the upload was received", field)
+			return nil, io.EOF
+		})
+		check(t, err, field, nil)
+	}
 }
 
 // TestAlone: a file without a daemon is streamed, and closed in each case.

@@ -215,7 +215,7 @@ func checkFieldColumns(c *codec.Codec, req *replaydv1.StreamEventsRequest) error
 	if !req.GetFieldColumns() {
 		return nil
 	}
-	problem := ""
+	var problem string
 	switch in := req.GetInclude(); {
 	case c.Widen == nil:
 		problem = "only demos have fields of entities"

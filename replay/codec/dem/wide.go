@@ -101,7 +101,7 @@ func (w *widening) choose(of *replaydv1.DemFilter) error {
 		fields = []string{"*"}
 	}
 	for i, name := range fields {
-		problem := ""
+		var problem string
 		if strings.ContainsAny(name, "*?") {
 			problem = w.match(name)
 		} else {
@@ -110,7 +110,7 @@ func (w *widening) choose(of *replaydv1.DemFilter) error {
 		switch {
 		case problem != "":
 		case w.schema.Exhausted():
-			problem = "the demo has more fields than any game"
+			problem = "the classes have too many fields to look at: name fewer classes, or fewer fields"
 		case len(w.columns) > maxFields:
 			problem = fmt.Sprintf("the table would have more than %d columns of fields: name the fields that are needed", maxFields)
 		}

@@ -2,8 +2,10 @@ package dem_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"reflect"
 	"slices"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/replayd/replayd/clients/go/dem"
 	"github.com/replayd/replayd/decoders/decodertest"
+	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/codectest"
@@ -144,6 +147,19 @@ func TestWide(t *testing.T) {
 	for _, name := range sampleFiles {
 		t.Run(name, func(t *testing.T) { checkWide(t, sampleFile(t, name), 1, 0) })
 	}
+	for name, data := range map[string][]byte{"world": demtest.World(false), "world of unknown types": demtest.World(true), "doubtful values": doubtful(t)} {
+		t.Run(name, func(t *testing.T) { checkWide(t, data, 1, 0) })
+	}
+}
+
+// doubtful returns a demo with an unknown type of fields, behind which values of known types may be wrong, too.
+func doubtful(t *testing.T) []byte {
+	t.Helper()
+	data, err := demtest.Rewrite(demtest.Zeros(), func(uint32, []byte) []byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.ReplaceAll(data, []byte("Vector"), []byte("Qector"))
 }
 
 // TestWideCorpus is TestWide with real demos, and the classes with most entities in them.
@@ -176,6 +192,18 @@ func TestWideRefuses(t *testing.T) {
 			t.Errorf("%s.%s: %v, want %q", test.class, test.field, err, test.problem)
 		}
 	}
+	d := doubtful(t)
+	_, f, all, err := wideOf(t, codectest.Input(d), "*", 1, "*")
+	if err != nil || len(rows(t, codectest.Input(d), f, all)) == 0 {
+		t.Fatal(err)
+	}
+	if left := all.Kinds[kindOfSamples()].Comment; !strings.Contains(left, "m_vecSounds") {
+		t.Errorf("what is left out: %s", left)
+	}
+	_, _, _, err = wideOf(t, codectest.Input(d), "*", 1, "m_vecSounds.0000")
+	if refused, ok := errors.AsType[*filter.FieldError](err); !ok || !strings.Contains(refused.Problem, "not known for certain") {
+		t.Errorf("an unknown type: %v", err)
+	}
 	_, _, format, err := wideOf(t, codectest.Input(data), "CDOTA_PlayerResource", 1, "m_vecPlayerData.0001.m_iszPlayerName", "m_vecPlayer*", "*")
 	if err == nil || format != nil {
 		t.Fatal("a pattern that matches only lists was not refused")
@@ -186,6 +214,42 @@ func TestWideRefuses(t *testing.T) {
 	}
 	if got := format.Layout(false).Fields(kindOfSamples()); got[len(got)-2].Name != "m_vecPlayerData.0001.m_iszPlayerName" || got[len(got)-2].Type != table.Text {
 		t.Errorf("columns %+v", got)
+	}
+}
+
+// TestWideLimits: columns are limited in number and size, and one name has one type, none of another column.
+func TestWideLimits(t *testing.T) {
+	numbers, long := demtest.Serializer{Name: "CMany"}, demtest.Serializer{Name: "CLong"}
+	for i := range 300 {
+		numbers.Fields = append(numbers.Fields, demtest.Field{Name: fmt.Sprintf("m_%d", i), Type: "int32"})
+		long.Fields = append(long.Fields, demtest.Field{Name: fmt.Sprintf("m_%d", i), Type: "Vector"})
+	}
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2\x00"))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 3).Float(13, 1.0/64)}))
+	d.Compressed(demtest.CmdSendTables, -1, demtest.SendTables(numbers, long, demtest.Serializer{Name: "COther", Fields: []demtest.Field{
+		{Name: "m_1", Type: "bool"}, {Name: "m_2", Type: "int32"}, {Name: "serial", Type: "int32"},
+	}}))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("CMany", "CLong", "COther"))
+	d.Record(demtest.CmdSyncTick, -1, nil)
+	e := &demtest.Entities{ClassBits: 2}
+	e.Create(1, 2, 1)
+	d.Packet(0, demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, 1000)}, e.Message(false))
+	for _, test := range []struct{ class, field, problem string }{
+		{"CMany", "*", "more than 256 columns"},
+		{"CMany", "m_2*", ""},
+		{"CLong", "m_*2*", "too many columns"},
+		{"CLong", "m_20*", ""},
+		{"C?*", "m_1", "another class"},
+		{"[CM]*", "m_1", `no class of entities "[CM]*"`},
+		{"CMany", "m_1", ""},
+		{"COther", "serial", "another column has the name serial"},
+		{"COther", "*", ""},
+	} {
+		_, _, _, err := wideOf(t, codectest.Input(d.Bytes()), test.class, 1, test.field)
+		if (err == nil) != (test.problem == "") || err != nil && !strings.Contains(err.Error(), test.problem) {
+			t.Errorf("%s.%s: %v, want %q", test.class, test.field, err, test.problem)
+		}
 	}
 }
 
@@ -231,7 +295,8 @@ func TestWideInputs(t *testing.T) {
 	if len(whole) < 10 || !reflect.DeepEqual(whole, once) {
 		t.Errorf("%d rows, and of an input that is read once %d", len(whole), len(once))
 	}
-	_, _, _, err := wideOf(t, codectest.Input(data[:1000]), "CCSPlayerPawn", 8, "m_iHealth")
+	pawn := &replaydv1.DemFilter{Classes: []string{"CCSPlayerPawn"}}
+	_, _, err := encoder.Codec.Widen(codectest.Input(data[:1000]), sampling(t, 8, pawn), pawn)
 	if refused, ok := errors.AsType[*filter.FieldError](err); !ok || refused.Field != "field_columns" {
 		t.Error(err)
 	}
@@ -309,7 +374,7 @@ func checkWide(t *testing.T, data []byte, every int32, most int) {
 					t.Fatalf("%s: row %d is %v, want that of %+v", class, next, row, s)
 				}
 				for _, name := range some {
-					if got, want := fmt.Sprintf("%T%v", row[name], row[name]), fmt.Sprintf("%T%v", s.fields[name], s.fields[name]); got != want && !(s.fields[name] == nil && got == "[]float32[]") {
+					if got, want := fmt.Sprintf("%T%v", row[name], row[name]), fmt.Sprintf("%T%v", s.fields[name], s.fields[name]); got != want && (s.fields[name] != nil || got != "[]float32[]") {
 						t.Fatalf("%s, tick %d, entity %d: %s is %s, want %s", class, s.tick, s.index, name, got, want)
 					}
 					cells++
@@ -322,5 +387,70 @@ func checkWide(t *testing.T, data []byte, every int32, most int) {
 	}
 	if t.Logf("%d cells of %d classes, %d fields refused", cells, len(classes), told); cells < 100 {
 		t.Errorf("%d cells only", cells)
+	}
+}
+
+// TestWideReference compares wide tables of the last tick with the state that another decoder has at the end of the demo: truth values,
+// texts, and numbers of types that it reads alike.
+func TestWideReference(t *testing.T) {
+	packed, err := gzip.NewReader(bytes.NewReader(decodertest.Read(t, "reference", "dem-auto-20240102.state.txt.gz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entities := map[string]map[string]string{} // by "slot serial class"
+	classes := map[string][]string{}
+	var fields map[string]string
+	class := ""
+	for line := range strings.Lines(string(text)) {
+		name, value, isField := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if !isField {
+			fields, class = map[string]string{}, name[strings.LastIndexByte(name, ' ')+1:]
+			entities[name] = fields
+			continue
+		}
+		if fields[name] = value; !slices.Contains(classes[class], name) {
+			classes[class] = append(classes[class], name)
+		}
+	}
+	data := decodertest.Read(t, "corpus", "dem", "haste/auto-20240102-2233-start-____.dem")
+	compared := 0
+	for _, class := range []string{"CDOTABaseAbility", "CDOTA_BaseNPC_Tower", "CDOTAPlayerController", "CDOTAPlayerPawn", "CDOTA_NeutralSpawner", "CDOTATeam", "CDOTA_Unit_Courier"} {
+		in, f, format, err := wideOf(t, codectest.Input(data), class, 812, "*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := rows(t, in, f, format)
+		for _, row := range last[len(last)/2:] {
+			key := fmt.Sprintf("%v %v %s", row["sample_entity_index"], row["serial"], class)
+			want := entities[key]
+			if want == nil {
+				t.Fatalf("%s is not in the reference", key)
+			}
+			for name, v := range row {
+				var got string
+				switch v := v.(type) {
+				case bool:
+					got = fmt.Sprintf("b%t", v)
+				case uint64:
+					got = fmt.Sprintf("i%d", v)
+				case string:
+					got = fmt.Sprintf("s%q", v)
+				default:
+					continue
+				}
+				if told, ok := want[name]; ok && told[0] == got[0] {
+					if compared++; told != got {
+						t.Errorf("%s: %s is %s, want %s", key, name, got, told)
+					}
+				}
+			}
+		}
+	}
+	if t.Logf("%d cells", compared); compared < 4000 {
+		t.Errorf("%d cells only", compared)
 	}
 }
