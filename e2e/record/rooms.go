@@ -18,7 +18,7 @@ const (
 )
 
 // roomNames are the rooms in the order in which they are played. Bots meet from crowd on; these rooms are small.
-var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd", "arms", "ninja", "brawl"}
+var roomNames = []string{"stop", "speed", "tele", "freeze", "jumps", "hook", "tune", "crowd", "arms", "ninja", "brawl", "doors", "mix"}
 
 // room is a map: the bytes of its layers' tiles.
 type room struct {
@@ -49,8 +49,8 @@ const (
 	tune
 )
 
-// turns are the flags of a tile that is turned by 0, 1, 2 and 3 quarters.
-var turns = []byte{0, 8, 3, 11}
+// turns are the flags of a tile that is turned by 0, 1, 2 and 3 quarters, and of one that is mirrored, too.
+var turns = []byte{0, 8, 3, 11, 2, 10, 1, 9}
 
 func newRoom(seed uint64) *room {
 	r := &room{random: rand.New(rand.NewPCG(roomSeed, seed))}
@@ -95,20 +95,9 @@ func (r *room) furnish(name string) {
 		r.scatter(120, func(p int) { r.set(game, p, r.one(60, 61, 62), r.one(turns...)) })
 		r.scatter(60, func(p int) { r.set(front, p, r.one(60, 61, 62), r.one(turns...)) })
 	case "speed":
-		r.scatter(80, func(p int) {
-			angle := r.random.IntN(360)
-			r.set(speedup, p, byte(1+r.random.IntN(40)), byte(r.random.IntN(2)*r.random.IntN(120)), 28, 0, byte(angle), byte(angle>>8))
-		})
+		r.speedups(80)
 	case "tele":
-		for number := range byte(3) {
-			r.scatter(1+int(number), func(p int) { r.set(tele, p, number+1, 27) })
-			r.scatter(3, func(p int) { r.set(tele, p, number+1, 30) })
-		}
-		r.scatter(70, func(p int) {
-			if r.layers[tele][p*2] == 0 {
-				r.set(tele, p, r.one(1, 2, 3), r.one(10, 26, 29, 31, 63))
-			}
-		})
+		r.teleporters(70, 10, 26, 29, 31, 63)
 	case "freeze":
 		r.scatter(90, func(p int) { r.set(game, p, r.one(9, 11, 11, 12, 13, 13, 144, 145, 145, 2)) })
 		r.scatter(40, func(p int) { r.set(front, p, r.one(9, 11, 12, 13, 144, 145)) })
@@ -122,6 +111,10 @@ func (r *room) furnish(name string) {
 		r.scatter(40, func(p int) { r.set(switches, p, 0, 7, 0, r.one(0, 1, 2, 3, 5, 255)) })
 	case "hook":
 		r.hooks()
+	case "doors":
+		r.doors()
+	case "mix":
+		r.mix()
 	case "tune":
 		for range 30 {
 			corner, zone := (5+r.random.IntN(roomHeight-10))*roomWidth+1+r.random.IntN(roomWidth-8), r.one(1, 2, 3, 4)
@@ -184,6 +177,63 @@ func (r *room) hooks() {
 	})
 }
 
+// doors places doors of all directions and lengths, their switches, and freezes that work while a switch is on.
+func (r *room) doors() {
+	free := func(f func(place int)) func(place int) {
+		return func(place int) {
+			if r.layers[switches][place*4+1] == 0 {
+				f(place)
+			}
+		}
+	}
+	for range 26 {
+		x, y := 3+r.random.IntN(roomWidth-6), 7+r.random.IntN(roomHeight-10)
+		way := [][2]int{{0, 1}, {1, 1}, {1, 0}, {1, -1}, {0, -1}, {-1, -1}, {-1, 0}, {-1, 1}}[r.random.IntN(8)]
+		number := r.one(1, 2, 3, 4, 5)
+		r.set(switches, y*roomWidth+x, number, 240)
+		r.set(switches, (y+way[1])*roomWidth+x+way[0], number, r.one(210, 210, 211, 212))
+	}
+	r.scatter(60, free(func(p int) {
+		r.set(switches, p, r.one(1, 2, 3, 4, 5), r.one(22, 23, 24, 25, 22, 23), 0, r.one(0, 1, 2, 3))
+	}))
+	r.scatter(25, free(func(p int) { r.set(switches, p, r.one(1, 2, 3, 4, 5), 9, 0, 1) }))
+}
+
+// mix places tiles of all kinds.
+func (r *room) mix() {
+	r.scatter(40, func(p int) { r.set(game, p, r.one(60, 61, 62), r.one(turns...)) })
+	r.scatter(20, func(p int) { r.set(front, p, r.one(60, 61, 62), r.one(turns...)) })
+	r.scatter(60, func(p int) {
+		r.set(game, p, r.one(9, 11, 32, 16, 105, 89, 17, 18, 19, 20, 21, 22, 88, 104, 91, 107, 106, 90, 2, 12, 13, 144, 145))
+	})
+	r.scatter(20, func(p int) { r.set(front, p, r.one(9, 11, 32, 12, 13, 22, 104, 107, 145)) })
+	r.scatter(14, func(p int) { r.set(front, p, r.one(197, 199, 200, 201, 202, 201, 228)) })
+	r.speedups(20)
+	r.teleporters(50, 10, 26, 29, 31, 63)
+	r.scatter(20, func(p int) { r.set(switches, p, 0, r.one(7, 9), 0, r.one(1, 2, 3, 5)) })
+}
+
+// speedups places speedups of both kinds.
+func (r *room) speedups(n int) {
+	r.scatter(n, func(p int) {
+		angle := r.random.IntN(360)
+		r.set(speedup, p, byte(1+r.random.IntN(40)), byte(r.random.IntN(2)*r.random.IntN(120)), r.one(28, 29), 0, byte(angle), byte(angle>>8))
+	})
+}
+
+// teleporters places teleporters, and what they lead to.
+func (r *room) teleporters(n int, kinds ...byte) {
+	for number := range byte(3) {
+		r.scatter(1+int(number), func(p int) { r.set(tele, p, number+1, 27) })
+		r.scatter(3, func(p int) { r.set(tele, p, number+1, 30) })
+	}
+	r.scatter(n, func(p int) {
+		if r.layers[tele][p*2] == 0 {
+			r.set(tele, p, r.one(1, 2, 3), r.one(kinds...))
+		}
+	})
+}
+
 // drawRooms writes the maps of the rooms.
 func drawRooms(dir string) error {
 	for i, name := range roomNames {
@@ -202,7 +252,7 @@ func (r *room) events() []datafile.Event {
 		{Kind: datafile.KindVersion, Version: datafile.Version{Version: 1}},
 		{Kind: datafile.KindInfo, Info: datafile.Info{Author: []byte("replayd"), License: []byte("CC0")}},
 		{Kind: datafile.KindSettings, Settings: datafile.Settings{Commands: [][]byte{
-			[]byte("tune_zone 1 gravity -0.2"), []byte("tune_zone 2 ground_friction 0.9"), []byte("tune_zone 2 hook_drag_speed 25"),
+			[]byte("switch_open 4"), []byte("tune_zone 1 gravity -0.2"), []byte("tune_zone 2 ground_friction 0.9"), []byte("tune_zone 2 hook_drag_speed 25"),
 			[]byte("tune_zone 3 air_control_speed 12.5"), []byte("tune_zone 3 hook_length 200"), []byte("tune_zone 3 velramp_start 300"),
 		}}},
 		{Kind: datafile.KindGroup, Group: datafile.Group{Version: 3, Name: []byte("Game"), ParallaxX: 100, ParallaxY: 100}},
@@ -244,7 +294,7 @@ func playRooms(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 			script = armed
 		case "brawl":
 			script = brawling
-		case "ninja":
+		case "ninja", "doors", "mix":
 			script = "sleep 10s\n* kill\nsleep 10s"
 		}
 		if err := bots.Run(ctx, script); err != nil {

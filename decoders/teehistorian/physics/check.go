@@ -176,7 +176,11 @@ func (w *World) judge(s *slot) {
 		return
 	case t.dead && !t.trust.doubted():
 		// The recording has a character that should have died.
-		w.doubt(t, w.possible(t), 0, false)
+		if t.finished && t.team != 0 { // which is spared
+			w.doubt(t, CauseTile, tileDeath, false)
+		} else {
+			w.doubt(t, w.possible(t), 0, false)
+		}
 		w.report(t, Corrected, 0, 0)
 		w.correct(t, at)
 	case c.pos == at:

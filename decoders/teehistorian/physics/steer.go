@@ -217,7 +217,4 @@ func (w *World) nudge(t *tee) {
 			accelerate(limit, c.vel.y, float32(float32(-accel*dir.y)*0.25)),
 		})
 	}
-	if c.hook.state != hookFlying {
-		c.hook.tele = false
-	}
 }

@@ -29,20 +29,25 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestMelee plays the beginnings of games of a DDNet 20.1.1 in which ten or more bots meet in each room, with all weapons. They end
-// soon after something of which a rule that is almost right makes a deviation.
+// TestMelee plays games of a DDNet 20.1.1 in which ten or more bots meet in rooms of other seeds, with all weapons. Most end soon after
+// something of which a rule that is almost right makes a deviation.
 func TestMelee(t *testing.T) {
 	for name, what := range map[string]string{
-		"beside": "a stopper of one way, beside which nothing is",
 		"alone":  "a server where all are solo, who turn the switches back as they die",
+		"beside": "a stopper of one way, beside which nothing is",
 		"boost":  "speedups of the second kind",
+		"brawl":  "sixteen who hit one another",
 		"corner": "a hook that grazes the corner of a teleporter's tile",
 		"dead":   "a client who wants to pause while its character is dead",
+		"deaths": "twelve who come near to what kills",
 		"doors":  "doors of all directions, freezes with numbers, all kinds of switches",
 		"held":   "a speedup next to a stopper",
+		"jumps":  "jumps of all numbers, and others to jump from",
+		"mix":    "tiles of all kinds",
+		"ninja":  "swords for longer than they last",
 		"paused": "a client who pauses and moves in the tick in which its character appears",
 		"shield": "weapons and shields that are near one another, swords and shields in the first seconds",
-		"spared": "a ninja near somebody, and somebody else far away who is solo",
+		"spared": "mirrored stoppers, and a ninja near somebody, while somebody else far away is solo",
 		"spawn":  "a teleporter that leads beside a spawn, as somebody stands there",
 		"step":   "a hook whose way is by its least digit a step longer",
 		"still":  "a ninja who comes through a speedup",

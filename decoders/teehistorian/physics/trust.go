@@ -96,6 +96,8 @@ func (w *World) possible(t *tee) Cause {
 	switch s := &w.slots[t.id]; {
 	case t.trust.confirmed:
 		return CauseDeviation
+	case w.practice[t.team]:
+		return CauseCommand // and newer servers have nobody die
 	case s.pause == pauseAway:
 		return CauseWatching
 	case w.ambiguous && s.hasInput && s.changed >= w.tick-lateInputs:

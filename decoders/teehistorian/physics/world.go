@@ -91,6 +91,7 @@ type tee struct {
 	left             bool // left before the tick
 	away             bool // out of the game, as its client watches
 	starts, finishes bool // came through the start, the finish
+	finished         bool // did so in an earlier tick
 	astray           bool // elsewhere than recorded
 }
 
@@ -281,6 +282,7 @@ func (w *World) play() {
 	for _, t := range w.present {
 		s := &w.slots[t.id]
 		t.before, t.hits, t.exit = t.core, t.hits[:0], 0
+		t.finished = t.finished || t.finishes
 		t.team = s.team
 		in := &s.input
 		if s.several && s.changed == w.tick-1 {
