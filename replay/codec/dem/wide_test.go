@@ -43,6 +43,16 @@ func wideOf(t *testing.T, in source.Input, class string, every int32, fields ...
 	return in, f, format, err
 }
 
+// refusal returns the error of a wide table of each tick.
+func refusal(t *testing.T, data []byte, class string, fields ...string) error {
+	t.Helper()
+	_, _, format, err := wideOf(t, codectest.Input(data), class, 1, fields...)
+	if (format == nil) != (err != nil) {
+		t.Fatalf("a format and %v", err)
+	}
+	return err
+}
+
 // kindOfSamples returns the kind of samples of entities.
 func kindOfSamples() uint8 {
 	return uint8(slices.IndexFunc(encoder.Tables.Kinds, func(k table.Kind) bool { return k.Name == "sample_entity" }))
@@ -186,7 +196,7 @@ func TestWideRefuses(t *testing.T) {
 		{"CDOTA_PlayerResource", "m_vecPlayerData.99999.m_iszPlayerName", "has no field"},
 		{"CDOTA_PlayerResource", "m_vecPlayerData.*", `no field matches "m_vecPlayerData.*"`},
 	} {
-		_, _, _, err := wideOf(t, codectest.Input(data), test.class, 1, test.field)
+		err := refusal(t, data, test.class, test.field)
 		refused, ok := errors.AsType[*filter.FieldError](err)
 		if !ok || !strings.Contains(refused.Problem, test.problem) {
 			t.Errorf("%s.%s: %v, want %q", test.class, test.field, err, test.problem)
@@ -200,7 +210,7 @@ func TestWideRefuses(t *testing.T) {
 	if left := all.Kinds[kindOfSamples()].Comment; !strings.Contains(left, "m_vecSounds") {
 		t.Errorf("what is left out: %s", left)
 	}
-	_, _, _, err = wideOf(t, codectest.Input(d), "*", 1, "m_vecSounds.0000")
+	err = refusal(t, d, "*", "m_vecSounds.0000")
 	if refused, ok := errors.AsType[*filter.FieldError](err); !ok || !strings.Contains(refused.Problem, "not known for certain") {
 		t.Errorf("an unknown type: %v", err)
 	}
@@ -246,7 +256,7 @@ func TestWideLimits(t *testing.T) {
 		{"COther", "serial", "another column has the name serial"},
 		{"COther", "*", ""},
 	} {
-		_, _, _, err := wideOf(t, codectest.Input(d.Bytes()), test.class, 1, test.field)
+		err := refusal(t, d.Bytes(), test.class, test.field)
 		if (err == nil) != (test.problem == "") || err != nil && !strings.Contains(err.Error(), test.problem) {
 			t.Errorf("%s.%s: %v, want %q", test.class, test.field, err, test.problem)
 		}
