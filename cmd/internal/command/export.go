@@ -201,7 +201,11 @@ func (c *exportCmd) wrote(ctx context.Context, e *export.Export) string {
 			bytes += n
 		}
 	}
-	return fmt.Sprintf("%d events in %d tables, %s, in %s", e.Events(), max(0, len(e.Names())-1), terminal.Size(bytes), c.To)
+	tables := "tables"
+	if len(e.Names()) == 2 { // one besides the manifest
+		tables = "table"
+	}
+	return fmt.Sprintf("%d events in %d %s, %s, in %s", e.Events(), max(0, len(e.Names())-1), tables, terminal.Size(bytes), c.To)
 }
 
 // exportLocal streams a replay to an export without a daemon.
