@@ -57,9 +57,9 @@ func survey(
 // minute or more of a game.
 const maxBeginning = 16 << 20
 
-// growth is how much larger the beginning of a growing demo has to be before it is decoded once more: all surveys together decode a third
+// growth is how much larger the beginning of a growing demo has to be before it is decoded once more: all surveys together decode a seventh
 // more than the last.
-const growth = 4
+const growth = 8
 
 // beginning returns the beginning of an input as an input of its own, and the whole input.
 func beginning(in source.Input) (first, whole source.Input, err error) {
