@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/opened"
 )
 
 var program = flag.String("program", "", "the program replayd, by which TestRandomRequests makes requests, too, and by the Python and TypeScript clients")
@@ -45,6 +46,10 @@ var programDoors = map[string]func(t *testing.T, w *ways, req *replaydv1.StreamE
 		t.Helper()
 		req.Start, req.Follow, req.Strict, req.MaxBatchEvents = nil, false, false, 0
 		query, ok := queryOf(req)
+		if in := req.GetInclude(); len(in) == 1 && len(in[0].GetDem().GetClasses()) > 0 && len(in[0].GetKinds()) == 0 {
+			opened.Widen(req) // the flag for classes without one for kinds
+			req.Encoding = replaydv1.Encoding_ENCODING_ARROW
+		}
 		if !ok || w.grpc(timeout(t), req).Err != nil {
 			return nil, nil, false
 		}

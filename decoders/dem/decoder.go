@@ -157,6 +157,9 @@ func (d *Decoder) step(ev *Event) (ok bool, err error) {
 	}
 	switch d.stage {
 	case stageFrame:
+		if d.in.Win.Offset() > d.out.from.Offset {
+			d.out.arrived = false // no event was behind the place in its record
+		}
 		if d.opts.Yield > 0 && d.in.Work > d.opts.Yield {
 			d.in.Work = 0
 			return false, ErrYield

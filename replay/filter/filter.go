@@ -190,13 +190,19 @@ func (f *Filter) Named(kind uint8) bool {
 	return f != nil && f.named[kind] && (f.includes[kind] != 0 || len(f.left) > 0 && f.left[kind])
 }
 
+// Listed returns the filter, or, for the nil *Filter, one that delivers the same and knows of which kinds that is: not of facts and samples.
+func (f *Filter) Listed(format *Format) (*Filter, error) {
+	if f != nil {
+		return f, nil
+	}
+	return Compile(format, []*replaydv1.EventFilter{{}}, nil)
+}
+
 // Only returns the filter for a caller that delivers only events of the kinds for which may is true, and of these not all.
 func (f *Filter) Only(format *Format, may func(kind uint8) bool) (*Filter, error) {
-	if f == nil {
-		var err error
-		if f, err = Compile(format, []*replaydv1.EventFilter{{}}, nil); err != nil {
-			return nil, err
-		}
+	f, err := f.Listed(format)
+	if err != nil {
+		return nil, err
 	}
 	only := *f
 	only.includes, only.left, only.whole = slices.Clone(f.includes), make([]bool, len(f.includes)), slices.Clone(f.whole)

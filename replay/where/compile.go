@@ -114,6 +114,9 @@ func Compile(c *codec.Codec, f *filter.Filter, expression string) (*Expression, 
 	if err != nil {
 		return nil, err
 	}
+	if f, err = f.Listed(&c.Filters); err != nil {
+		return nil, err
+	}
 	x := &Expression{format: of, kinds: make([]*program, len(of.kinds))}
 	known := map[int64]bool{}
 	var asked, some bool

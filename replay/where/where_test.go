@@ -179,6 +179,7 @@ func TestRefused(t *testing.T) {
 		{"fact_finish.seconds < 60", "undeclared reference to 'fact_finish': a kind is the text kind == \"fact_finish\", and its fields are those of event", nil},
 		{"kind == 'fact_finish' && event.seconds < 60", "of kind join; a filter has to name the kind fact_finish", []string{"join"}},
 		{"event.seconds < 60", "has the field seconds: they are of kind player_diff; a filter has to name the kind fact_finish", []string{"player_diff"}},
+		{"event.seconds < 60", "a filter has to name the kind fact_finish", nil},
 		{"event.nothing < 3000", "has the field nothing: they are of kind player_diff; their fields are client_id, dx, dy, x, y", []string{"player_diff"}},
 		{"at_tik == 3", "did you mean \"at_tick\"", nil},
 		{"false", "can meet it", nil},

@@ -1,6 +1,7 @@
 package dem_test
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,6 +140,43 @@ func TestSamples(t *testing.T) {
 				t.Fatalf("%s: with %d bytes the events are others", name, end)
 			}
 		}
+	}
+}
+
+// TestSamplesFromWithin: a reader that begins at a place within a record, of which no later event is wanted, stands behind the samples before
+// the next record when it has delivered them, also if of that record no more than the head is there.
+func TestSamplesFromWithin(t *testing.T) {
+	seen := 0
+	for _, name := range sampleFiles {
+		data := sampleFile(t, name)
+		at, _ := positions(t, open(t, data, codec.Options{}))
+		wanted := sampling(t, 1, nil, "stop")
+		for i, next := 0, 0; i < len(at); i += max(1, len(at)/500) {
+			for next < len(at) && at[next].Offset <= at[i].Offset {
+				next++
+			}
+			if next == len(at) {
+				break
+			}
+			r, err := encoder.Codec.Open(codectest.Input(data[:at[next].Offset+12]), codec.Options{Filter: wanted, Start: codec.Start{Position: at[i]}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Header(new(replaydv1.Replay)) != nil || codectest.Seek(r) != nil {
+				continue // its header, or the record, is longer
+			}
+			b := codec.Batch{MaxEvents: 1 << 16, MaxBytes: 1 << 20}
+			for err := codec.ErrYield; errors.Is(err, codec.ErrYield); {
+				err = r.Fill(&b)
+			}
+			if b.Count > 0 && !at[i].Before(r.Position()) {
+				t.Fatalf("%s: from %+v on, %d samples are sent, and the reader stands at %+v", name, at[i], b.Count, r.Position())
+			}
+			seen += b.Count
+		}
+	}
+	if seen == 0 {
+		t.Error("no sample was seen")
 	}
 }
 
