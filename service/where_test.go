@@ -102,10 +102,10 @@ func TestWhere(t *testing.T) {
 			}
 		}
 		req.Encoding, plain.Encoding = 0, 0
+		req.MaxBatchEvents, plain.MaxBatchEvents = 1, 1 // a batch of an upload has what has arrived
 		if got := batchesOf(t, uploaded(t, d, req, read(t, path))); strings.Join(got, "\n") != strings.Join(batchesOf(t, d.Session(timeout(t), plain, nil)), "\n") {
 			t.Errorf("%s of %s: an upload has %d batches", test.where, replay, len(got))
 		}
-		req.MaxBatchEvents = 1
 		whole := d.Session(timeout(t), req, nil)
 		want := batchesOf(t, whole)
 		for i := 1; i < min(len(want), 5); i++ {
