@@ -10,6 +10,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec/protoappend"
 	"github.com/replayd/replayd/service/access"
 )
 
@@ -130,7 +131,9 @@ func (b *board) append(to []byte, number uint32, know *seen, whole bool, now tim
 			from = 0
 		}
 		changes = b.since(from)
-		own = appendDuration(own, watchedAge, max(now.Sub(b.read), 0).Truncate(time.Microsecond))
+		age := decoders.Time(max(now.Sub(b.read), 0).Microseconds()) // a Duration has the fields of a Timestamp
+		var encoded [2 * (1 + binary.MaxVarintLen64)]byte
+		own = protowire.AppendBytes(protowire.AppendTag(own, watchedAge, protowire.BytesType), protoappend.Time(encoded[:0], age))
 		know.version = b.state.version
 	}
 	if failed {
@@ -162,18 +165,6 @@ func (b *board) since(version uint64) []byte {
 }
 
 // appendMessage appends a field with a message that has no bytes that could make it fail.
-// appendDuration appends a google.protobuf.Duration, which has its seconds in field 1 and what is left in field 2. d is not negative.
-func appendDuration(b []byte, field protowire.Number, d time.Duration) []byte {
-	var room [2 * (1 + binary.MaxVarintLen64)]byte
-	encoded := room[:0]
-	for i, n := range [...]time.Duration{d / time.Second, d % time.Second} {
-		if n != 0 {
-			encoded = protowire.AppendVarint(protowire.AppendTag(encoded, protowire.Number(i+1), protowire.VarintType), uint64(n))
-		}
-	}
-	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)
-}
-
 func appendMessage(b []byte, field protowire.Number, m proto.Message) []byte {
 	encoded, _ := proto.Marshal(m)
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -220,6 +222,29 @@ func TestOver(t *testing.T) {
 	once("a state", now.GetFailure() == nil && now.GetDem().GetEvents()[0].GetSamplePlayer().GetPlayerId() == 3)
 	b.Finish(replaydv1.EndReason_END_REASON_REMOVED)
 	once("the end", take().GetEnd() == replaydv1.EndReason_END_REASON_REMOVED)
+}
+
+// TestAge: a response tells how old a state is, in microseconds.
+func TestAge(t *testing.T) {
+	for _, old := range []time.Duration{0, time.Microsecond, 1999 * time.Nanosecond, time.Second, 90*time.Second + 1500*time.Microsecond} {
+		synctest.Test(t, func(t *testing.T) {
+			b, err := latest.NewBoard(&teehistorian.Codec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Set(5, false, encoded(t, at(5, []*teehistorianv1.Event{sample(1, 2, "")}))); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(old)
+			var got replaydv1.WatchStateResponse
+			if err := proto.Unmarshal(new(latest.Client).Take(b, nil, 1, false), &got); err != nil {
+				t.Fatal(err)
+			}
+			if age := got.GetReplays()[0].GetAge(); age == nil || age.AsDuration() != old.Truncate(time.Microsecond) {
+				t.Errorf("a state of %v is %v old", old, age)
+			}
+		})
+	}
 }
 
 // TestHostile: what is no list of samples, or too large for a response, is an error.

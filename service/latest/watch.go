@@ -192,10 +192,13 @@ func (c *call) respond(beat bool) (sent bool, err error) {
 	return sent, err
 }
 
+// keptBytes limits the memory that a call has for its next response while it waits: less than what a call is charged for.
+const keptBytes = 64 << 10
+
 // flush sends the response. The next one gets as much memory, because most are about as long as the one before.
 func (c *call) flush() error {
 	full := c.out
-	c.out = make([]byte, 0, len(full)+len(full)/8)
+	c.out = make([]byte, 0, min(len(full)+len(full)/8, keptBytes))
 	return c.send(frame.Of(full))
 }
 
