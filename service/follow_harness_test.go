@@ -55,6 +55,7 @@ type following struct {
 	cond    *sync.Cond
 	seen    []*replaydv1.StreamEventsResponse
 	over    bool
+	err     error // of the call, once it is over
 	cancel  context.CancelFunc
 	session chan streamtest.Session
 }
@@ -77,7 +78,7 @@ func follow(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) *follow
 		})
 		s.Cut = ctx.Err() != nil
 		f.mu.Lock()
-		f.over = true
+		f.over, f.err = true, s.Err
 		f.cond.Broadcast()
 		f.mu.Unlock()
 		f.session <- s
@@ -98,7 +99,7 @@ func (f *following) await(t *testing.T, what string, is func(*replaydv1.StreamEv
 			}
 		}
 		if f.over {
-			t.Fatalf("the stream is over, and there was no %s", what)
+			t.Fatalf("the stream is over (%v, %v), and there was no %s", f.err, f.seen[max(at-1, 0):], what)
 		}
 		f.cond.Wait()
 	}

@@ -164,7 +164,7 @@ func (f *follower) Standing() stream.Standing { return *f.standing.Load() }
 func (f *follower) Look() (int64, error) {
 	over, why := f.over.Load(), f.left() // before Check, so that Check sees all bytes written before
 	err := f.file.Check()
-	if (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() {
+	for (errors.Is(err, source.ErrRemoved) || errors.Is(err, source.ErrReplaced)) && f.relocate() { // perhaps more than once
 		err = f.file.Check()
 	}
 	switch {

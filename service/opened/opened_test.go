@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -278,6 +279,56 @@ func TestLeave(t *testing.T) {
 	})
 	if !errors.Is(err, io.EOF) || next != "r/games/next" {
 		t.Errorf("%v: it went on to %q", err, next)
+	}
+	h.nothing(t)
+}
+
+// TestRenamedAgain: a replay whose file is renamed again while its new name is looked for is not taken for removed.
+func TestRenamedAgain(t *testing.T) {
+	h := build(t, admission.Amounts{admission.Streams: 10, admission.Memory: enough})
+	data := decodertest.Sample(t, "teehistorian/mapchange/147533b5-1a14-4293-904b-b8266ebc336e.teehistorian")
+	half := len(data) * 2 / 3 // the header is long
+	path := func(i int) string { return filepath.Join(h.dir, fmt.Sprint("game ", i)) }
+	if err := os.WriteFile(path(0), data[:half], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(h.call(t), time.Minute)
+	defer cancel()
+	c, err := h.Open(ctx, &replaydv1.StreamEventsRequest{Replay: "r/game 0", Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names sync.WaitGroup
+	rename := func() {
+		const often = 100
+		for i := range often {
+			if err := os.Rename(path(i), path(i+1)); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		file, err := os.OpenFile(path(often), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, err = file.Write(data[half:])
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	var end *replaydv1.StreamEnd
+	err = stream.Run(ctx, c, func(f *frame.Frame) error {
+		defer f.Free()
+		if f.Response().GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP {
+			names.Go(rename)
+		}
+		end = f.Response().GetEnd()
+		return nil
+	})
+	names.Wait()
+	if err != nil || end.GetReason() != replaydv1.EndReason_END_REASON_FINISHED {
+		t.Errorf("%v, %v", err, end)
 	}
 	h.nothing(t)
 }
