@@ -366,10 +366,12 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
       h("p", {}, name && who, news.kind === "chat" ? `: ${news.text}` : ` ${news.text}`));
   };
 
-  /** Why nothing is to be seen, in one sentence: what could not be decoded, if the replay told it. */
+  /** Why nothing has been seen for a second, in one sentence: what could not be decoded, if the replay told it. */
+  let seen = performance.now(); // when something was
   const missing = () => {
     const why = format.missing?.(game.world, Math.floor(game.tick));
-    return why && (game.told.marks.find(({ kind }) => kind === "fault")?.text || why) || "";
+    if (!why) seen = performance.now();
+    return !why || performance.now() - seen < 1000 ? "" : (game.told.marks.find(({ kind }) => kind === "fault")?.text || why);
   };
 
   const controls = () => {
