@@ -16,6 +16,7 @@ const name = "replayd-fleet"
 type commands struct {
 	Jobs    jobsCmd    `cmd:"" help:"Put replays into a queue, for workers that export them, and see what became of them."`
 	Work    workCmd    `cmd:"" help:"Export the replays of a queue, until stopped."`
+	Merge   mergeCmd   `cmd:"" help:"Add the rows of staged exports to tables of many replays, which engines read as Apache Iceberg."`
 	Publish publishCmd `cmd:"" help:"Publish the events of a daemon's replays to NATS JetStream, each once, for consumers without gRPC."`
 }
 

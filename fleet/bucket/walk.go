@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"strings"
+	"time"
 )
 
 // Found is an object that Walk finds.
@@ -11,6 +12,8 @@ type Found struct {
 	Path string // below the Location
 	Size int64
 	Tag  string // the ETag, with its quotes
+	// Written is when the object was written, zero if the store does not say.
+	Written time.Time
 }
 
 // Walk calls each for every object below a directory ("." for all), until each returns an error, which Walk returns. It leaves
@@ -25,7 +28,7 @@ func (b *Bucket) Walk(ctx context.Context, rel string, each func(Found) error) e
 		var failed error
 		next, _, err := b.page(ctx, prefix, token, pageSize, true, func(a attributes) {
 			if failed == nil && valid(a.path) {
-				failed = each(Found{a.path, a.Bytes, a.tag})
+				failed = each(Found{a.path, a.Bytes, a.tag, a.Written})
 			}
 		})
 		switch {
@@ -45,7 +48,7 @@ func (b *Bucket) Walk(ctx context.Context, rel string, each func(Found) error) e
 // Look returns the object with a path.
 func (b *Bucket) Look(ctx context.Context, rel string) (Found, error) {
 	a, err := b.head(ctx, rel)
-	return Found{rel, a.Bytes, a.tag}, err
+	return Found{rel, a.Bytes, a.tag, a.Written}, err
 }
 
 // valid reports whether a key below the Location is a name.

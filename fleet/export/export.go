@@ -60,6 +60,9 @@ type Options struct {
 	Size int64
 	// Tables returns a short text that changes when the tables of a format do.
 	Tables func(format string) string
+	// Staged puts the finished export as one file, for an archive that has the rows of many replays in each table: see
+	// [StagedDir]. Format is then ignored, and nothing counts as there already.
+	Staged bool
 	// Attempt is a text that no other export has. Set it if others may write to the place at the same time or later, and this
 	// export may stall. Names of files then depend on it. Otherwise they depend on the contents alone, so that a repeated export
 	// replaces the files that it left.
@@ -103,6 +106,9 @@ type Export struct {
 
 // New returns an Export.
 func New(o Options) *Export {
+	if o.Staged {
+		o.Format = tablefile.Arrow
+	}
 	e := &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}}
 	e.budget = tablefile.NewBudget(cmp.Or(o.Memory, Memory), e.waiting)
 	return e
@@ -239,6 +245,12 @@ func (e *Export) Events() uint64 { return e.events }
 
 // begin reads the last export's manifest. It returns ErrThere if nothing has changed since that export.
 func (e *Export) begin(ctx context.Context) error {
+	if e.o.Staged {
+		if e.o.Claim == nil {
+			return nil
+		}
+		return e.o.Claim(ctx, e.manifest())
+	}
 	there, err := e.there(ctx)
 	if err != nil {
 		return err
@@ -459,6 +471,9 @@ func (e *Export) Finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if e.o.Staged {
+		return e.stage(ctx, kinds)
+	}
 	stale := e.stale(names)
 	intend := func() error {
 		if e.o.Intend == nil {
@@ -474,7 +489,12 @@ func (e *Export) Finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.writeReplay(ctx, m, kinds); err != nil {
+	row, err := e.writeReplay(kinds)
+	if err != nil {
+		return err
+	}
+	defer row.discard()
+	if err := e.put(ctx, m, row); err != nil {
 		return err
 	}
 	if err := e.o.Place.Sync(names); err != nil {
@@ -564,11 +584,6 @@ func (e *Export) Close() {
 		if t.reader != nil {
 			t.reader.Release()
 		}
-		if t.file != nil {
-			_ = t.file.Close()
-		}
-		if t.temporary != "" {
-			_ = os.Remove(t.temporary)
-		}
+		t.discard()
 	}
 }

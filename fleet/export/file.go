@@ -123,6 +123,16 @@ func (e *Export) largest() *exportTable {
 	return most
 }
 
+// discard removes the draft, if there is one.
+func (t *exportTable) discard() {
+	if t.file != nil {
+		_ = t.file.Close()
+	}
+	if t.temporary != "" {
+		_ = os.Remove(t.temporary)
+	}
+}
+
 // close writes the end of the file.
 func (t *exportTable) close(about map[string]string) error {
 	err := errors.Join(t.out.Close(about), t.buffer.Flush(), t.file.Chmod(0o644), t.file.Close())

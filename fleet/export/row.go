@@ -1,9 +1,6 @@
 package export
 
 import (
-	"context"
-	"os"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -31,8 +28,8 @@ var replayFields = []arrow.Field{
 	{Name: "rows", Type: arrow.ListOf(arrow.PrimitiveTypes.Int64)},
 }
 
-// writeReplay writes the table of replays, with the row of this replay.
-func (e *Export) writeReplay(ctx context.Context, m *manifest, kinds []string) error {
+// writeReplay writes the draft of the table of replays, with the row of this replay. The caller discards it.
+func (e *Export) writeReplay(kinds []string) (t *exportTable, err error) {
 	schema := arrow.NewSchema(replayFields, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
@@ -79,20 +76,17 @@ func (e *Export) writeReplay(ctx context.Context, m *manifest, kinds []string) e
 	}
 	record := b.NewRecordBatch()
 	defer record.Release()
-	t := &exportTable{name: e.row()}
+	t = &exportTable{name: e.row()}
 	defer func() {
-		if t.temporary != "" {
-			_ = os.Remove(t.temporary)
+		if err != nil {
+			t.discard()
 		}
 	}()
 	if err := t.create(e, schema); err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.out.Write([]arrow.RecordBatch{record}); err != nil {
-		return err
+		return nil, err
 	}
-	if err := t.close(nil); err != nil {
-		return err
-	}
-	return e.put(ctx, m, t)
+	return t, t.close(nil)
 }

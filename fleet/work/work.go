@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/replayd/replayd/fleet/archive"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/queue"
@@ -32,6 +33,8 @@ type Options struct {
 	// Temp is the directory for drafts and fetched objects. If it is empty, they lie within To or, if that is a bucket, in the
 	// system's directory.
 	Temp string
+	// Staged stages exports for an archive; see export.Options.
+	Staged bool
 	// Workers is how many jobs run at the same time.
 	Workers int
 	// MaxSize and MaxInflated limit the size of a replay, in bytes: of its file, and decompressed.
@@ -149,7 +152,7 @@ func (w *Worker) open(ctx context.Context) error {
 			return err
 		}
 		w.dir, err = workdir.New(filepath.Join(cmp.Or(w.o.Temp, os.TempDir()), "replayd-work"))
-		w.to = results{bucketPlace{b, w.dir}}
+		w.to = results{archive.Bucket{Bucket: b, Temp: w.dir.Path()}}
 		return err
 	}
 	// In the same file system; readers of hive partitions skip its name.

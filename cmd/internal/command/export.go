@@ -34,6 +34,7 @@ type exportCmd struct {
 
 	To             string  `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
 	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
+	Staged         bool    `help:"Write one file for each replay, whose rows 'replayd-fleet merge' adds to tables of many replays. Implies --again; --format is ignored."`
 	Again          bool    `help:"Also export what is there already."`
 	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
 	Reveal         Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
@@ -152,7 +153,7 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 		return err
 	}
 	o := export.Options{
-		Name: replay, Place: c.place, Format: tablefile.Format(c.Format), Selection: key, Facts: export.HasFacts(req), Again: c.Again,
+		Name: replay, Place: c.place, Format: tablefile.Format(c.Format), Selection: key, Facts: export.HasFacts(req), Again: c.Again, Staged: c.Staged,
 		Tables: describe.TableVersion, Note: note,
 		Progress: func(bytes int, read, total int64) {
 			progress.reach(read, total)
@@ -200,6 +201,9 @@ func (c *exportCmd) wrote(ctx context.Context, e *export.Export) string {
 		if n, err := c.place.Size(ctx, name); err == nil {
 			bytes += n
 		}
+	}
+	if c.Staged {
+		return fmt.Sprintf("%d events staged, %s, in %s", e.Events(), terminal.Size(bytes), c.To)
 	}
 	tables := "tables"
 	if len(e.Names()) == 2 { // one besides the manifest

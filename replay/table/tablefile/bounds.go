@@ -56,7 +56,7 @@ func (b *bounds) isNaN(v uint64) bool {
 
 func (b *bounds) less(v, w uint64) bool {
 	switch b.kind {
-	case arrow.INT32:
+	case arrow.INT32, arrow.DATE32:
 		return int32(v) < int32(w)
 	case arrow.INT64, arrow.TIMESTAMP:
 		return int64(v) < int64(w)

@@ -3,6 +3,7 @@ package tablefile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -39,6 +40,10 @@ type step struct {
 	rep      uint8 // in a list: the level of repetition
 }
 
+// FieldID is the metadata of a field of a schema that has the number of its column in a Parquet file, as decimal text. Columns of
+// Iceberg are found by it. Other formats ignore it.
+const FieldID = "PARQUET:field_id"
+
 // presentColumn is the only field of a struct without fields, since Parquet has no empty groups. It is always true.
 const presentColumn = "present"
 
@@ -62,6 +67,13 @@ func (s *shape) add(f arrow.Field, above leaf) error {
 	if f.Nullable {
 		e.RepetitionType = thrift.New(format.Optional)
 		to.def++
+	}
+	if text, ok := f.Metadata.GetValue(FieldID); ok {
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return fmt.Errorf("the number of %s: %w", f.Name, err)
+		}
+		e.FieldID = int32(id)
 	}
 	way := func() []step { return append(slices.Clone(above.way), at) }
 	switch t := f.Type.(type) {
@@ -122,6 +134,9 @@ func typed(e *format.SchemaElement, kind arrow.Type) bool {
 		integer(format.Int64, 64, true, deprecated.Int64)
 	case arrow.UINT64:
 		integer(format.Int64, 64, false, deprecated.Uint64)
+	case arrow.DATE32:
+		e.Type, e.ConvertedType = thrift.New(format.Int32), thrift.New(deprecated.Date)
+		e.LogicalType.Value = &format.DateType{}
 	case arrow.TIMESTAMP: // all timestamps are in microseconds
 		e.Type, e.ConvertedType = thrift.New(format.Int64), thrift.New(deprecated.TimestampMicros)
 		e.LogicalType.Value = &format.TimestampType{IsAdjustedToUTC: true, Unit: format.TimeUnit{Value: &format.MicroSeconds{}}}

@@ -99,6 +99,10 @@ func widened(to []uint64, a arrow.Array) ([]uint64, bool) {
 		for _, v := range a.Int32Values() {
 			to = append(to, uint64(uint32(v)))
 		}
+	case *array.Date32:
+		for _, v := range a.Date32Values() {
+			to = append(to, uint64(uint32(v)))
+		}
 	case *array.Uint32:
 		for _, v := range a.Uint32Values() {
 			to = append(to, uint64(v))
@@ -162,6 +166,8 @@ func (c *chunk) valueOf(a arrow.Array) func(i int) {
 	case *array.Boolean:
 		return func(i int) { c.number(bit(a.Value(i))) }
 	case *array.Int32:
+		return func(i int) { c.number(uint64(uint32(a.Value(i)))) }
+	case *array.Date32:
 		return func(i int) { c.number(uint64(uint32(a.Value(i)))) }
 	case *array.Uint32:
 		return func(i int) { c.number(uint64(a.Value(i))) }

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/replayd/replayd/cmd/internal/command"
+	"github.com/replayd/replayd/fleet/archive"
+	"github.com/replayd/replayd/fleet/bucket"
+	"github.com/replayd/replayd/fleet/export"
+	"github.com/replayd/replayd/fleet/workdir"
+)
+
+type mergeCmd struct {
+	command.LogFlags
+
+	To    string        `arg:"" help:"The directory, or s3://BUCKET/PATH, to which exports were staged. The tables are there, too."`
+	Every time.Duration `help:"Go on, and look this often. Each commit makes new files, so rarely is better. Default: once." placeholder:"DURATION"`
+	Temp  string        `help:"The directory for drafts. Default: within the directory, or for a bucket the system's." placeholder:"DIR"`
+	Size  int64         `help:"The size of the files of tables, in bytes." name:"file-size" default:"134217728"`
+	Lease time.Duration `help:"After how long without a sign of life another process may merge, 1s to 1h." default:"30s"`
+}
+
+// Validate rejects invalid flags, before anything is opened.
+func (c *mergeCmd) Validate() error {
+	if bucket.Is(c.To) {
+		if _, err := bucket.Parse(c.To); err != nil { // without the URL, which may have secrets
+			return err
+		}
+	}
+	switch {
+	case c.Every < 0:
+		return errors.New("--every: must not be negative")
+	case c.Size < 1:
+		return errors.New("--file-size: must be positive")
+	case c.Lease < time.Second || c.Lease > time.Hour:
+		return errors.New("--lease: must be 1s to 1h")
+	}
+	return nil
+}
+
+// Run merges what is staged.
+func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
+	place, done, err := c.place(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	log := c.Logger(con)
+	a := archive.New(place, archive.Options{FileBytes: c.Size, Lease: c.Lease, Log: log})
+	for {
+		r, err := a.Merge(ctx)
+		if r != (archive.Report{}) || c.Every == 0 {
+			_, printed := fmt.Fprintf(con.Out, "%d replays added in %d commits, %d staged files not needed, %d not readable, %d unused files removed\n",
+				r.Replays, r.Commits, r.Removed, r.Bad, r.Cleaned)
+			err = errors.Join(err, printed)
+		}
+		if c.Every == 0 || ctx.Err() != nil {
+			return err
+		}
+		if err != nil { // a store that is away comes back
+			log.WarnContext(ctx, "not merged", "error", command.Message(err))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(c.Every):
+		}
+	}
+}
+
+// place opens the place of the archive.
+func (c *mergeCmd) place(ctx context.Context) (archive.Place, func(), error) {
+	if bucket.Is(c.To) {
+		b, err := openBucket(ctx, c.To, bucket.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		work, err := workdir.New(filepath.Join(cmp.Or(c.Temp, os.TempDir()), "replayd-work"))
+		if err != nil {
+			return nil, nil, err
+		}
+		return archive.Bucket{Bucket: b, Temp: work.Path()}, work.Close, nil
+	}
+	dir, err := filepath.Abs(c.To)
+	if err != nil {
+		return nil, nil, err
+	}
+	if stat, err := os.Stat(dir); err != nil || !stat.IsDir() {
+		return nil, nil, command.NotFound(fmt.Errorf("%s is no directory", c.To))
+	}
+	work, err := workdir.New(filepath.Join(cmp.Or(c.Temp, dir), ".replayd-work"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return archive.Dir{Dir: export.Dir{Path: dir, Temp: work.Path()}}, work.Close, nil
+}

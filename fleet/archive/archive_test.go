@@ -1,0 +1,669 @@
+package archive_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"go.uber.org/goleak"
+
+	"github.com/replayd/replayd/fleet/archive"
+	"github.com/replayd/replayd/fleet/export"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table/tablefile"
+	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/describe"
+	"github.com/replayd/replayd/service/frame"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	samples = "../../testdata"
+	game    = "4fa04b32-db1c-48f1-b0fe-ea831e23f409"
+)
+
+// run exports a file, by kinds if there are some.
+func run(t *testing.T, path string, o export.Options, kinds ...string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	o.Name, o.Sum, o.Size, o.Tables = filepath.Base(path), hex.EncodeToString(sum[:]), int64(len(b)), describe.TableVersion
+	file, err := source.OpenLocal(path, source.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := &replaydv1.StreamEventsRequest{Encoding: replaydv1.Encoding_ENCODING_ARROW}
+	if len(kinds) > 0 {
+		req.Include = []*replaydv1.EventFilter{{Kinds: kinds}}
+	}
+	e := export.New(o)
+	defer e.Close()
+	err = service.StreamColumns(t.Context(), file, req, codec.Secrets{}, "v", func(f *frame.Frame) error {
+		defer f.Free()
+		return e.AddFrame(t.Context(), f)
+	})
+	damage := export.DamageOf(err, error.Error)
+	if err := e.Conclude(t.Context(), err, damage); err != nil && damage == nil {
+		t.Fatal(err)
+	}
+}
+
+// stage stages the export of a file.
+func stage(t *testing.T, dir, path string, kinds ...string) {
+	t.Helper()
+	run(t, path, export.Options{Place: place(dir), Staged: true}, kinds...)
+}
+
+// again writes the sample with another identity, whole or cut, and returns the file.
+func again(t *testing.T, dir string, n int, whole bool) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(samples, "teehistorian", "finished", game+".teehistorian"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.ReplaceAll(b, []byte(game), fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", n, n))
+	// Some games of another day, and some of none.
+	at := bytes.Index(b, []byte(`"start_time":"`)) + len(`"start_time":"`)
+	copy(b[at:], fmt.Sprintf("2026-11-%02d", 1+n%3))
+	if !whole {
+		b = b[:len(b)/2]
+	}
+	path := filepath.Join(dir, fmt.Sprintf("%d-%t.teehistorian", n, whole))
+	if _, err := os.Stat(path); err == nil {
+		return path // its time is in the rows
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// quick is a directory whose files need not survive a loss of power.
+type quick struct{ archive.Dir }
+
+func place(dir string) quick { return quick{archive.Dir{Dir: export.Dir{Path: dir}}} }
+
+func (q quick) Put(_ context.Context, name, draft string) error {
+	at := filepath.Join(q.Path, name)
+	return errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.Rename(draft, at))
+}
+
+func (quick) Sync([]string) error { return nil }
+
+func merge(t *testing.T, dir string, o archive.Options) archive.Report {
+	t.Helper()
+	r, err := archive.New(place(dir), o).Merge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// rowsOf returns the rows of all tables as a reader of Iceberg finds them: FORMAT/KIND to replay to lines of JSON.
+func rowsOf(t *testing.T, dir string) map[string]map[string][]string {
+	t.Helper()
+	all := map[string]map[string][]string{}
+	hints, err := filepath.Glob(filepath.Join(dir, "*", "*", "metadata", "version-hint.text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hint := range hints {
+		version, err := os.ReadFile(hint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(hint), "v"+string(version)+".metadata.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct {
+			Location  string
+			Current   int64 `json:"current-snapshot-id"`
+			Snapshots []struct {
+				ID   int64  `json:"snapshot-id"`
+				List string `json:"manifest-list"`
+			}
+		}
+		if err := json.Unmarshal(b, &m); err != nil {
+			t.Fatal(err)
+		}
+		now := m.Snapshots[len(m.Snapshots)-1]
+		if now.ID != m.Current {
+			t.Errorf("%s: the last snapshot is not the current one", hint)
+		}
+		var data []string
+		deleted := map[string]map[int64]bool{}
+		for _, manifest := range manifests(t, now.List) {
+			for _, f := range filesOf(t, manifest.path, manifest.length) {
+				rows := parquet(t, f.path)
+				if rows.NumRows() != f.rows {
+					t.Errorf("%s has %d rows, the manifest says %d", f.path, rows.NumRows(), f.rows)
+				}
+				if f.content == 0 {
+					data = append(data, f.path)
+					continue
+				}
+				for i := range int(rows.NumRows()) {
+					name := text(t, rows, 0, i)
+					if deleted[name] == nil {
+						deleted[name] = map[int64]bool{}
+					}
+					n, err := strconv.ParseInt(text(t, rows, 1, i), 10, 64)
+					if err != nil || deleted[name][n] {
+						t.Errorf("row %d of %s is deleted twice", n, name)
+					}
+					deleted[name][n] = true
+				}
+			}
+		}
+		table, err := filepath.Rel(dir, m.Location)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[table] = map[string][]string{}
+		for _, name := range data {
+			rows := parquet(t, name)
+			for i := range int(rows.NumRows()) {
+				if deleted[name][int64(i)] {
+					continue
+				}
+				var line []string
+				for c := range int(rows.NumCols()) {
+					line = append(line, rows.Schema().Field(c).Name+"="+text(t, rows, c, i))
+				}
+				replay := text(t, rows, 0, i)
+				all[table][replay] = append(all[table][replay], strings.Join(line, " "))
+			}
+		}
+	}
+	return all
+}
+
+// parquet reads a file.
+func parquet(t *testing.T, name string) arrow.Table {
+	t.Helper()
+	rows, _ := parquetOf(t, name)
+	return rows
+}
+
+// parquetOf also returns the identity of the replay, if the file has only one.
+func parquetOf(t *testing.T, name string) (arrow.Table, string) {
+	t.Helper()
+	r, err := file.OpenParquetFile(name, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close() //nolint:errcheck // nothing was written
+	p, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := p.ReadTable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity := ""
+	if found := r.MetaData().KeyValueMetadata().FindValue("replayd.identity"); found != nil {
+		identity = *found
+	}
+	return rows, identity
+}
+
+func text(t *testing.T, rows arrow.Table, c, i int) string {
+	t.Helper()
+	for _, chunk := range rows.Column(c).Data().Chunks() {
+		if i < chunk.Len() {
+			return chunk.ValueStr(i)
+		}
+		i -= chunk.Len()
+	}
+	t.Fatal("no such row")
+	return ""
+}
+
+// avro reads what comes after the header of an Avro file.
+type avro struct {
+	*bytes.Reader
+	t *testing.T
+}
+
+func open(t *testing.T, path string) *avro {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &avro{bytes.NewReader(b), t}
+	if _, err := a.Seek(4, io.SeekStart); err != nil || string(b[:4]) != "Obj\x01" {
+		t.Fatalf("%s is no Avro file", path)
+	}
+	for range a.long() {
+		a.text()
+		a.text()
+	}
+	a.long()
+	if _, err := a.Seek(16, io.SeekCurrent); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (a *avro) long() int64 {
+	v, err := binary.ReadVarint(a)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return v
+}
+
+func (a *avro) longs(n int) {
+	for range n {
+		a.long()
+	}
+}
+
+func (a *avro) text() string {
+	b := make([]byte, a.long())
+	if _, err := io.ReadFull(a, b); err != nil {
+		a.t.Fatal(err)
+	}
+	return string(b)
+}
+
+type manifest struct {
+	path   string
+	length int64
+}
+
+// manifests reads a list of manifests.
+func manifests(t *testing.T, path string) (all []manifest) {
+	t.Helper()
+	a := open(t, path)
+	n := a.long()
+	a.long()
+	for range n {
+		all = append(all, manifest{a.text(), a.long()})
+		a.longs(11 + 2)
+		a.longs(1) // whether a day is unknown: 0 and 1 are small numbers, too
+		a.longs(1)
+		a.longs(1)
+		for range 2 {
+			if a.long() != 0 {
+				a.text()
+			}
+		}
+		a.long()
+	}
+	return all
+}
+
+type entry struct {
+	path          string
+	content, rows int64
+}
+
+// filesOf reads a manifest.
+func filesOf(t *testing.T, path string, length int64) (all []entry) {
+	t.Helper()
+	if stat, err := os.Stat(path); err != nil || stat.Size() != length {
+		t.Fatalf("%s: %v, or not %d bytes", path, err, length)
+	}
+	a := open(t, path)
+	n := a.long()
+	a.long()
+	for range n {
+		a.longs(7)
+		e := entry{content: a.long(), path: a.text()}
+		a.text()
+		if a.long() != 0 {
+			a.long()
+		}
+		e.rows = a.long()
+		size := a.long()
+		if stat, err := os.Stat(e.path); err != nil || stat.Size() != size {
+			t.Fatalf("%s: %v, or not %d bytes", e.path, err, size)
+		}
+		for range 2 {
+			a.long()
+			for range a.long() {
+				a.long()
+				a.text()
+			}
+			a.long()
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// TestRows: the tables have the rows that an export of each replay has, of all formats.
+func TestRows(t *testing.T) {
+	dir, plain := t.TempDir(), t.TempDir()
+	for _, name := range []string{"dem/dota.dem", "sc2replay/5.0.SC2Replay", "datafile/sample.map", "teehistorian/finished/" + game + ".teehistorian"} {
+		stage(t, dir, filepath.Join(samples, name))
+		run(t, filepath.Join(samples, name), export.Options{Place: place(plain), Format: tablefile.Parquet})
+	}
+	if r := merge(t, dir, archive.Options{}); r.Replays != 4 || r.Bad != 0 {
+		t.Fatalf("merged %+v", r)
+	}
+	got := rowsOf(t, dir)
+	tables := 0
+	err := filepath.WalkDir(plain, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".parquet") {
+			return err
+		}
+		format, kind := filepath.Base(filepath.Dir(filepath.Dir(path))), filepath.Base(filepath.Dir(path))
+		if strings.HasPrefix(kind, "format=") {
+			format, kind = kind, "kind=replays"
+		}
+		table := strings.TrimPrefix(format, "format=") + "/" + strings.TrimPrefix(kind, "kind=")
+		rows, identity := parquetOf(t, path)
+		tables++
+		lines := got[table][identity]
+		if len(lines) != int(rows.NumRows()) {
+			t.Errorf("%s of %s has %d rows, want %d", table, identity, len(lines), rows.NumRows())
+			return nil
+		}
+		for i := range int(rows.NumRows()) {
+			for c := range int(rows.NumCols()) {
+				if want := rows.Schema().Field(c).Name + "=" + text(t, rows, c, i); !strings.Contains(lines[i], want) {
+					t.Errorf("%s: row %d is %s, want %s", table, i, lines[i], want)
+					return nil
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil || tables < 80 {
+		t.Errorf("%d tables: %v", tables, err)
+	}
+}
+
+// TestReplace: a replay with other contents replaces its rows, however often, and what is there already changes nothing.
+func TestReplace(t *testing.T) {
+	dir, games, want := t.TempDir(), t.TempDir(), t.TempDir()
+	kinds := []string{"player_diff", "message", "finish"}
+	steps := [][]bool{{true, true, true}, {false, true, true}, {false, false, true}, {true, false, true}}
+	for step, whole := range steps {
+		for n, whole := range whole {
+			stage(t, dir, again(t, games, n, whole), kinds...)
+		}
+		replaced := 0
+		for n := range whole {
+			if step == 0 || steps[step-1][n] != whole[n] {
+				replaced++
+			}
+		}
+		if r := merge(t, dir, archive.Options{CommitReplays: 2}); r.Replays != replaced || r.Removed != len(whole)-replaced || r.Cleaned != 0 {
+			t.Errorf("step %d: %+v, want %d replaced", step, r, replaced)
+		}
+	}
+	for n, whole := range steps[len(steps)-1] {
+		stage(t, want, again(t, games, n, whole), kinds...)
+	}
+	merge(t, want, archive.Options{})
+	compare(t, rowsOf(t, dir), rowsOf(t, want))
+}
+
+// compare compares the rows of two archives.
+func compare(t *testing.T, got, want map[string]map[string][]string) {
+	t.Helper()
+	for _, table := range slices.Sorted(maps.Keys(want)) {
+		for replay, rows := range want[table] {
+			if !slices.Equal(got[table][replay], rows) {
+				t.Errorf("%s: %s has %d rows, want %d", table, replay, len(got[table][replay]), len(rows))
+			}
+		}
+		if len(got[table]) != len(want[table]) {
+			t.Errorf("%s has rows of %d replays, want %d", table, len(got[table]), len(want[table]))
+		}
+	}
+	for table, replays := range got {
+		if want[table] == nil && len(replays) > 0 {
+			t.Errorf("there is a table %s", table)
+		}
+	}
+}
+
+// TestBad: what is no staged export stays, and disturbs no other.
+func TestBad(t *testing.T) {
+	dir, games := t.TempDir(), t.TempDir()
+	for n := range 3 {
+		stage(t, dir, again(t, games, n, true), "finish")
+	}
+	staged, err := filepath.Glob(filepath.Join(dir, "staged", "*", "*", "*.zip"))
+	if err != nil || len(staged) != 3 {
+		t.Fatal(staged, err)
+	}
+	b, err := os.ReadFile(staged[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/3] ^= 0x55
+	if err := errors.Join(os.WriteFile(staged[0], b, 0o600), os.WriteFile(staged[1], []byte("nothing"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if r := merge(t, dir, archive.Options{}); r.Replays != 1 || r.Bad != 2 {
+		t.Errorf("merged %+v", r)
+	}
+	if got := rowsOf(t, dir); len(got["teehistorian/replays"]) != 1 {
+		t.Errorf("rows of %d replays", len(got["teehistorian/replays"]))
+	}
+}
+
+// faulty is the Place of a process that is killed after some changes, or stopped for a while before one.
+type faulty struct {
+	quick
+
+	stops bool
+	left  *atomic.Int64
+	going *sync.RWMutex // locked while the process is stopped
+}
+
+var errKilled = errors.New("killed")
+
+// lease is the time of the leases of processes that are killed and stopped.
+const lease = 20 * time.Millisecond
+
+func (f faulty) do(change func() error) error {
+	left := f.left.Add(-1)
+	switch {
+	case left < 0 && !f.stops:
+		return errKilled
+	case left == 0 && f.stops:
+		f.going.Lock()
+		time.Sleep(4 * lease)
+		f.going.Unlock()
+	}
+	f.going.RLock()
+	defer f.going.RUnlock()
+	return change()
+}
+
+func (f faulty) Put(ctx context.Context, name, draft string) error {
+	return f.do(func() error { return f.quick.Put(ctx, name, draft) })
+}
+
+func (f faulty) Commit(ctx context.Context, name, draft, version string, files map[string]int64) error {
+	return f.do(func() error { return f.Dir.Commit(ctx, name, draft, version, files) })
+}
+
+func (f faulty) Remove(ctx context.Context, name string) error {
+	return f.do(func() error { return f.Dir.Remove(ctx, name) })
+}
+
+// TestRounds stages replays, some of them again with other contents, while two processes merge, of which each is killed after some changes, or
+// is stopped for longer than its lease. In the end the tables have the rows that one process makes of the last contents, and no other
+// file is left. ARCHIVE_ROUNDS=200 for more rounds than 10, ROUNDS_SEED to draw the same again.
+func TestRounds(t *testing.T) {
+	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("ARCHIVE_ROUNDS"), "10"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("ROUNDS_SEED"), strconv.FormatInt(time.Now().UnixNano(), 10)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ROUNDS_SEED=%d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	dir, games, want := t.TempDir(), t.TempDir(), t.TempDir()
+	kinds := []string{"finish"}
+	last := map[int]bool{}
+	o := archive.Options{CommitReplays: 3, Lease: lease}
+	killed, moved := 0, 0
+	for round := range rounds {
+		for range 4 {
+			n, whole := random.IntN(4+2*round), random.IntN(3) > 0
+			stage(t, dir, again(t, games, n, whole), kinds...)
+			last[n] = whole
+		}
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for range 2 {
+			p := faulty{place(dir), random.IntN(2) == 0, &atomic.Int64{}, &sync.RWMutex{}}
+			p.left.Store(1 + random.Int64N(30))
+			wg.Go(func() {
+				for range 3 {
+					_, err := archive.New(p, o).Merge(t.Context())
+					mu.Lock()
+					switch {
+					case errors.Is(err, errKilled):
+						killed++
+					case err != nil && !errors.Is(err, archive.ErrBusy):
+						moved++
+						t.Logf("round %d: %v", round, err)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		for again := range 100 { // before the next contents: which of two that are staged is the later one is a matter of clocks
+			_, err := archive.New(place(dir), o).Merge(t.Context())
+			if err == nil {
+				break
+			}
+			if again == 99 || !errors.Is(err, archive.ErrBusy) && !errors.Is(err, export.ErrMoved) {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n, whole := range last {
+		stage(t, want, again(t, games, n, whole), kinds...)
+	}
+	merge(t, want, archive.Options{})
+	compare(t, rowsOf(t, dir), rowsOf(t, want))
+	t.Logf("%d replays; killed %d times, lost the lease or a race %d times", len(last), killed, moved)
+	// Nothing is left to remove.
+	if r := merge(t, dir, archive.Options{}); r != (archive.Report{}) {
+		t.Errorf("another merge did something: %+v", r)
+	}
+	unnamed(t, dir)
+}
+
+// unnamed reports files that no record of the log, and no metadata, names.
+func unnamed(t *testing.T, dir string) {
+	t.Helper()
+	var text strings.Builder
+	for _, pattern := range []string{"commits/*.json", "*/*/metadata/*.metadata.json"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text.Write(b)
+		}
+	}
+	hinted := map[string]int{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		base := filepath.Base(path)
+		switch {
+		case base == "lease.json" || base == "version-hint.text" || filepath.Base(filepath.Dir(path)) == "commits":
+		case strings.HasSuffix(base, ".metadata.json"):
+			hinted[filepath.Dir(path)]++
+		case strings.HasPrefix(base, ".") && strings.HasSuffix(base, ".part"): // a draft of a process that was killed: here, beside its file
+		case !strings.Contains(text.String(), base):
+			t.Errorf("nobody names %s", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, n := range hinted {
+		if n > 8 {
+			t.Errorf("%s has %d versions", dir, n)
+		}
+	}
+}
+
+// TestEngines: pyiceberg, and DuckDB with its extension if it can be had, read the same rows. It needs pyiceberg in the Python of `make generate`,
+// or in that of ICEBERG_PYTHON.
+func TestEngines(t *testing.T) {
+	python := cmp.Or(os.Getenv("ICEBERG_PYTHON"), filepath.Join("..", "..", ".cache", "python", "bin", "python"))
+	if err := exec.CommandContext(t.Context(), python, "-c", "import pyiceberg, pyarrow").Run(); err != nil {
+		t.Skip("no Python with pyiceberg")
+	}
+	dir, games := t.TempDir(), t.TempDir()
+	for n := range 4 {
+		stage(t, dir, again(t, games, n, n > 0))
+	}
+	for _, name := range []string{"dem/cs2.dem", "sc2replay/5.0.SC2Replay", "datafile/sample.map"} {
+		stage(t, dir, filepath.Join(samples, name))
+	}
+	merge(t, dir, archive.Options{CommitReplays: 2})
+	stage(t, dir, again(t, games, 0, true))
+	merge(t, dir, archive.Options{})
+	counts := map[string]int{}
+	for table, replays := range rowsOf(t, dir) {
+		for _, rows := range replays {
+			counts[table] += len(rows)
+		}
+	}
+	b, err := json.Marshal(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), python, filepath.Join("testdata", "engines.py"), dir, string(b)).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "tables are read by pyiceberg") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%s", out)
+}

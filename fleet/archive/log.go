@@ -1,0 +1,267 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/replayd/replayd/fleet/export"
+)
+
+// record is a commit in the log.
+type record struct {
+	Number int64 `json:"number"`
+	Time   int64 `json:"time"` // in milliseconds since 1970, later than that of the record before
+	// Replays are the replays whose rows the commit adds. Earlier rows of them are deleted.
+	Replays []replay          `json:"replays,omitempty"`
+	Tables  map[string]change `json:"tables,omitempty"` // by FORMAT/KIND
+}
+
+// replay is a replay of a commit.
+type replay struct {
+	Name string `json:"name"` // FORMAT/BASE, as export.Staged has them
+	Key  string `json:"key"`
+}
+
+// change is what a commit changes of a table.
+type change struct {
+	Schema    *schema       `json:"schema,omitempty"` // if it is a new one
+	Files     []rowFile     `json:"files,omitempty"`
+	Deletes   []string      `json:"deletes,omitempty"` // names of files with deleted positions
+	Manifests []manifestRef `json:"manifests"`
+}
+
+// rowFile is a file of rows.
+type rowFile struct {
+	Name string `json:"name"`
+	Day  *int32 `json:"day"`
+	// Rows has the number of rows of each replay in the order of the file, by the replay's index in the record.
+	Rows [][2]int64 `json:"rows"`
+}
+
+const (
+	logDir    = "commits"
+	logEnd    = ".json"
+	leaseName = "lease.json"
+	maxRecord = 256 << 20
+)
+
+func logName(number int64) string { return fmt.Sprintf("%s/%08d%s", logDir, number, logEnd) }
+
+// table is a table as the log has it.
+type table struct {
+	schemas   []schema
+	manifests []manifestRef
+	snapshots []snapshot
+}
+
+// add adds the change of a commit.
+func (t *table) add(r *record, c change) {
+	if c.Schema != nil {
+		t.schemas = append(t.schemas, *c.Schema)
+	}
+	s := snapshot{commit: r.Number, time: r.Time, schema: len(t.schemas) - 1}
+	for _, m := range c.Manifests {
+		m.Commit = r.Number
+		s.deletes = s.deletes || m.Contents == deletes
+		t.manifests = append(t.manifests, m)
+	}
+	s.last = len(t.manifests)
+	t.snapshots = append(t.snapshots, s)
+}
+
+// state is what the log says.
+type state struct {
+	last    int64 // the number of the last record
+	time    int64
+	replays map[string]committed
+	tables  map[string]*table
+	files   map[string]bool // the names of all files of commits
+}
+
+// committed says where the rows of a replay are.
+type committed struct {
+	key    string
+	commit int64
+}
+
+func newState() *state {
+	return &state{replays: map[string]committed{}, tables: map[string]*table{}, files: map[string]bool{}}
+}
+
+// apply adds a record.
+func (s *state) apply(r *record) {
+	s.last, s.time = r.Number, r.Time
+	for _, replay := range r.Replays {
+		s.replays[replay.Name] = committed{replay.Key, r.Number}
+	}
+	for name, c := range r.Tables {
+		t := s.tables[name]
+		if t == nil {
+			t = &table{}
+			s.tables[name] = t
+		}
+		t.add(r, c)
+		for _, f := range c.Files {
+			s.files[f.Name] = true
+		}
+		for _, f := range c.Deletes {
+			s.files[f] = true
+		}
+		for _, m := range c.Manifests {
+			s.files[m.Name] = true
+		}
+	}
+}
+
+// load reads the records that the state does not have.
+func (a *Archive) load(ctx context.Context) error {
+	for {
+		r, err := a.record(ctx, a.state.last+1)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		a.state.apply(r)
+	}
+}
+
+// record reads a record.
+func (a *Archive) record(ctx context.Context, number int64) (*record, error) {
+	b, err := a.place.Read(ctx, logName(number), maxRecord)
+	if err != nil {
+		return nil, err
+	}
+	r := new(record)
+	if err := json.Unmarshal(b, r); err != nil || r.Number != number {
+		return nil, fmt.Errorf("%s is no record: %w", logName(number), errors.Join(err, fs.ErrInvalid))
+	}
+	return r, nil
+}
+
+// write puts a record, if there is none of its number.
+func (a *Archive) write(ctx context.Context, r *record) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if len(b) > maxRecord {
+		return fmt.Errorf("a record of %d bytes is too long", len(b))
+	}
+	err = a.put(ctx, logName(r.Number), b, func(draft string) error {
+		return a.place.Commit(ctx, logName(r.Number), draft, "", nil)
+	})
+	if errors.Is(err, export.ErrMoved) { // an attempt whose answer was lost may have put it
+		if now, failed := a.place.Read(ctx, logName(r.Number), maxRecord); failed == nil && bytes.Equal(now, b) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.place.Sync([]string{logName(r.Number)}); err != nil {
+		return err
+	}
+	a.state.apply(r)
+	return nil
+}
+
+// put calls how with a draft.
+func (a *Archive) put(_ context.Context, name string, b []byte, how func(draft string) error) error {
+	dir, err := a.place.Drafts(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+path.Base(name)+".*.part")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return how(f.Name())
+}
+
+// putBytes puts a file.
+func (a *Archive) putBytes(ctx context.Context, name string, b []byte) error {
+	return a.put(ctx, name, b, func(draft string) error { return a.place.Put(ctx, name, draft) })
+}
+
+const (
+	hint        = "version-hint.text"
+	metadataDir = "metadata"
+	dataDir     = "data"
+)
+
+// metadataName returns the name of the metadata of a table as of a commit.
+func metadataName(table string, commit int64) string {
+	return fmt.Sprintf("%s/%s/v%d.metadata.json", table, metadataDir, commit)
+}
+
+// listName returns the name of the list of manifests of a snapshot.
+func listName(table string, commit int64) string {
+	return fmt.Sprintf("%s/%s/snap-%d.avro", table, metadataDir, commit)
+}
+
+// publish makes the commits of a table visible that are not yet.
+func (a *Archive) publish(ctx context.Context, name string) error {
+	t := a.state.tables[name]
+	at := path.Join(name, metadataDir, hint)
+	version, err := a.place.Version(ctx, at)
+	if err != nil {
+		return err
+	}
+	seen := int64(0)
+	b, err := a.place.Read(ctx, at, 64)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if seen, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+	}
+	last := t.snapshots[len(t.snapshots)-1].commit
+	if seen >= last {
+		return nil
+	}
+	for i, s := range t.snapshots {
+		if s.commit <= seen || i < len(t.snapshots)-kept {
+			continue
+		}
+		parent := int64(0)
+		if i > 0 {
+			parent = t.snapshots[i-1].commit
+		}
+		if err := a.putBytes(ctx, listName(name, s.commit), manifestList(s.commit, parent, t.manifests[:s.last], a.place.URL)); err != nil {
+			return err
+		}
+	}
+	b, err = t.metadata(len(t.snapshots)-1, a.place.URL(name), func(s snapshot) string { return a.place.URL(listName(name, s.commit)) })
+	if err != nil {
+		return err
+	}
+	if err := a.putBytes(ctx, metadataName(name, last), b); err != nil {
+		return err
+	}
+	if err := a.place.Sync([]string{metadataName(name, last)}); err != nil {
+		return err
+	}
+	return a.put(ctx, at, strconv.AppendInt(nil, last, 10), func(draft string) error { return a.place.Commit(ctx, at, draft, version, nil) })
+}
+
+// now returns the time of the next record.
+func (a *Archive) now() int64 { return max(time.Now().UnixMilli(), a.state.time+1) }

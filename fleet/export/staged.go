@@ -1,0 +1,114 @@
+package export
+
+import (
+	"archive/zip"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// StagedDir is the directory of staged exports. A staged export is a ZIP archive with Arrow's IPC files: KIND.arrow for each kind,
+// and replays.arrow. Its name depends on the contents alone: whoever stages a replay again writes the same file.
+const StagedDir = "staged"
+
+// Unknown stands for the day of a replay whose start is not known.
+const Unknown = "unknown"
+
+// Staged is what the name of a staged export tells.
+type Staged struct {
+	Day    string // the day of the replay's start (UTC), such as 2026-11-27, or Unknown
+	Format string // such as dem
+	Base   string // of the replay's identity
+	Key    string // of the contents: the replay's, and what was selected by which version of the program
+}
+
+// Name returns the name of the file.
+func (s Staged) Name() string {
+	return path.Join(StagedDir, "day="+s.Day, s.Format, s.Base+"."+s.Key+stagedEnd)
+}
+
+const stagedEnd = ".zip"
+
+// ParseStaged reads the name of a staged export. It reports false for other names.
+func ParseStaged(name string) (s Staged, ok bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 4 {
+		return Staged{}, false
+	}
+	s.Day, s.Format = strings.TrimPrefix(parts[1], "day="), parts[2]
+	base, ok := strings.CutSuffix(parts[3], stagedEnd)
+	if at := strings.LastIndexByte(base, '.'); ok && at > 0 {
+		s.Base, s.Key = base[:at], base[at+1:]
+	}
+	return s, s.Key != "" && s.Name() == name
+}
+
+// staged returns the name of this export.
+func (e *Export) staged() Staged {
+	s := Staged{Day: Unknown, Format: e.formatName(), Base: e.base()}
+	if start := e.start.GetStartTime(); start != nil {
+		s.Day = start.AsTime().Format("2006-01-02")
+	}
+	// A replay without a sum may have changed since.
+	sum := sha256.Sum256([]byte(strings.Join([]string{
+		cmp.Or(e.o.Sum, rand.Text()), strconv.FormatInt(e.o.Size, 10), e.o.Selection, e.contentVersion(),
+	}, "\x00")))
+	s.Key = hex.EncodeToString(sum[:8])
+	return s
+}
+
+// stage puts the tables, which are closed, and the replay's row as one file.
+func (e *Export) stage(ctx context.Context, kinds []string) (err error) {
+	row, err := e.writeReplay(kinds)
+	if err != nil {
+		return err
+	}
+	defer row.discard()
+	all := &exportTable{name: e.staged().Name()}
+	dir, err := e.o.Place.Drafts(all.name)
+	if err != nil {
+		return err
+	}
+	if all.file, err = os.CreateTemp(dir, "."+path.Base(all.name)+".*.part"); err != nil {
+		return err
+	}
+	defer all.discard()
+	all.temporary = all.file.Name()
+	z := zip.NewWriter(all.file)
+	err = add(z, "replays", row)
+	for _, kind := range kinds {
+		err = errors.Join(err, add(z, kind, e.tables[kind]))
+	}
+	if err := errors.Join(err, z.Close(), all.file.Chmod(0o644), all.file.Close()); err != nil {
+		return err
+	}
+	all.file = nil
+	if err := e.o.Place.Put(ctx, all.name, all.temporary); err != nil {
+		return err
+	}
+	e.names = []string{all.name}
+	return e.o.Place.Sync(e.names)
+}
+
+// add adds the draft of a table to a ZIP archive.
+func add(z *zip.Writer, kind string, t *exportTable) error {
+	from, err := os.Open(t.temporary)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // nothing was written
+	to, err := z.Create(kind + ".arrow")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	return err
+}
