@@ -14,6 +14,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/catalog"
@@ -25,6 +26,8 @@ const (
 	// mapPatience is how long a request waits for the checksums of files that may be its map, from the first request for them on.
 	// Local files take a few milliseconds. A later request finds the checksums that have arrived meanwhile.
 	mapPatience = 50 * time.Millisecond
+	// mapLongPatience is how long a request waits that cannot do without.
+	mapLongPatience = 10 * time.Second
 	// maxMapsOfSize is the maximum number of files of a map's size that are compared.
 	maxMapsOfSize = 64
 	// maxSums is the maximum number of files whose checksums are kept.
@@ -79,9 +82,29 @@ func (m *maps) close() {
 // find returns the name of the file that is known to be the map of a game now, or an empty string. Maps are identified by their
 // SHA-256, in all roots that the caller may see; headers written before DDNet 11.2 have only size and CRC-32.
 func (m *maps) find(ctx context.Context, r *replaydv1.Replay) string {
+	if sum := m.within(ctx, r, mapPatience); sum != nil {
+		return sum.key.name
+	}
+	return ""
+}
+
+// use calls a function with the map of a game. It waits longer for checksums, and for the index to know all files.
+func (m *maps) use(ctx context.Context, r *replaydv1.Replay, with func(file io.ReaderAt, size int64) error) error {
+	patient, cancel := context.WithTimeout(ctx, mapLongPatience)
+	defer cancel()
+	_ = m.index.Ready(patient)
+	sum := m.within(patient, r, mapLongPatience)
+	if sum == nil {
+		return cmp.Or(ctx.Err(), codec.ErrNoMap)
+	}
+	return m.open(ctx, &sum.key, with)
+}
+
+// within returns the checksums of the map of a game, nil if they are not known so long after they were first asked for.
+func (m *maps) within(ctx context.Context, r *replaydv1.Replay, patience time.Duration) *mapSum {
 	game := r.GetTeehistorian()
 	if game == nil || game.GetMapSize() <= 0 || !access.Of(ctx).Sees(decoders.Datafile) {
-		return ""
+		return nil
 	}
 	is := func(sum *mapSum) bool {
 		want := game.GetMapSha256()
@@ -91,22 +114,22 @@ func (m *maps) find(ctx context.Context, r *replaydv1.Replay) string {
 	sums := m.ask(files[:min(len(files), maxMapsOfSize)])
 	for _, sum := range sums {
 		if known(sum) && is(sum) {
-			return sum.key.name
+			return sum
 		}
 	}
 	for _, sum := range sums {
-		patience := time.NewTimer(time.Until(sum.asked.Add(mapPatience)))
+		timer := time.NewTimer(time.Until(sum.asked.Add(patience)))
 		select {
 		case <-sum.done:
-		case <-patience.C:
+		case <-timer.C:
 		case <-ctx.Done():
 		}
-		patience.Stop()
+		timer.Stop()
 		if known(sum) && is(sum) {
-			return sum.key.name
+			return sum
 		}
 	}
-	return ""
+	return nil
 }
 
 // known reports whether the checksums are known.
@@ -186,7 +209,15 @@ func (m *maps) sum(s *mapSum) {
 
 // copy copies a file.
 func (m *maps) copy(to io.Writer, key *mapKey) error {
-	file, err := m.catalog.OpenContext(m.ctx, key.name)
+	return m.open(m.ctx, key, func(file io.ReaderAt, size int64) error {
+		_, err := io.Copy(to, io.NewSectionReader(file, 0, size))
+		return err
+	})
+}
+
+// open opens a file for a function.
+func (m *maps) open(ctx context.Context, key *mapKey, with func(file io.ReaderAt, size int64) error) error {
+	file, err := m.catalog.OpenContext(ctx, key.name)
 	if err != nil {
 		return err
 	}
@@ -194,6 +225,5 @@ func (m *maps) copy(to io.Writer, key *mapKey) error {
 	if info := file.Info(); info.ID != key.id || info.Size != key.size {
 		return source.ErrReplaced
 	}
-	_, err = io.Copy(to, io.NewSectionReader(file.Input().At, 0, key.size))
-	return err
+	return with(file.Input().At, key.size)
 }

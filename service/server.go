@@ -179,7 +179,7 @@ func NewServer(c Config) (*Server, error) {
 	s.maps = newMaps(c.Catalog, s.index)
 	s.opened = opened.New(opened.Config{
 		Catalog: c.Catalog, Temporary: s.temporary, Watcher: c.Watcher, Index: s.index, Checkpoints: s.checkpoints, Admission: c.Admission,
-		Secrets: c.Secrets, Log: s.Log, Drain: s.drain, Complete: s.complete,
+		Secrets: c.Secrets, Log: s.Log, Drain: s.drain, Complete: s.complete, Map: s.maps.use,
 		Successions: &succession.Finder{Index: s.index, Writer: func(ctx context.Context, e *index.Entry) (source.Writer, time.Time) {
 			return c.Catalog.Writer(ctx, e.Name, e.ID)
 		}},

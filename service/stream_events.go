@@ -61,31 +61,40 @@ func (s *Server) run(ctx context.Context, c stream.Config, send stream.Send) err
 	return stream.Run(ctx, c, send)
 }
 
+// Local is what a stream without a Server has in place of its configuration.
+type Local struct {
+	Secrets codec.Secrets
+	// Version is the program's, for the start of the stream.
+	Version string
+	// Maps is the directory of the maps of games, empty for none.
+	Maps string
+}
+
 // StreamFile answers a request with the events of a file in its present state, without a Server. It takes ownership of the file,
-// and closes it. version is the program's, for the start of the stream. Its errors are those of [stream.Run].
+// and closes it. Its errors are those of [stream.Run].
 func StreamFile(
-	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, version string, send stream.Send,
+	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, by Local, send stream.Send,
 ) error {
-	c, err := opened.Alone(ctx, file, req, secrets)
+	c, err := opened.Alone(ctx, file, req, by.Secrets, by.Maps)
 	if err != nil {
 		return err
 	}
-	c.Version = version
+	c.Version = by.Version
 	return stream.Run(ctx, c, send)
 }
 
 // StreamColumns is StreamFile for a send that takes the columns of tables as they are: see [stream.Tables]. The request must ask for
 // tables.
 func StreamColumns(
-	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, version string, send stream.Send,
+	ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, by Local, send stream.Send,
 ) error {
-	c, err := opened.Alone(ctx, file, req, secrets)
+	c, err := opened.Alone(ctx, file, req, by.Secrets, by.Maps)
 	if err != nil {
 		return err
 	}
 	if c.Replay.Tables != nil {
 		c.Replay.Tables.Encoder = nil
 	}
-	c.Version = version
+	c.Version = by.Version
 	return stream.Run(ctx, c, send)
 }

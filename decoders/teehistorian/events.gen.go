@@ -108,6 +108,12 @@ type Event struct {
 	FactDeath FactDeath
 	// A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind.
 	FactRespawn FactRespawn
+	// What the game's physics make of a character at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if
+	// they do not say otherwise. It needs the map.
+	SampleCharacter SampleCharacter
+	// What flies at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise. It
+	// needs the map.
+	SampleShot SampleShot
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -1212,6 +1218,89 @@ type FactRespawn struct {
 	BeganTick int32
 }
 
+// SampleCharacter: A character at the end of a tick, as it follows from the game's rules, the inputs and the map: of each character, by ascending client id,
+// at the ticks that a filter asks for, at places as of sample_player. The file records positions alone; each tick they are compared with
+// what was calculated, and proof says how they agree. What is not proven is a guess. The server must be able to read the map of the game:
+// without it a request for the kind is refused. Ammunition is not part of it, as weapons never run out.
+type SampleCharacter struct {
+	// The client.
+	ClientId int32
+	// Its team, from 0.
+	Team int32
+	// The recorded coordinate in world units.
+	X int32
+	// The recorded coordinate in world units.
+	Y int32
+	// The velocity in world units per tick, a multiple of 1/256.
+	VelX float32
+	// The velocity in world units per tick, a multiple of 1/256.
+	VelY float32
+	// What the hook does.
+	Hook HookState
+	// The hook's coordinate in world units. Absent while it is idle.
+	HookX int32
+	// HasHookX reports whether HookX is set.
+	HasHookX bool
+	// The hook's coordinate in world units. Absent while it is idle.
+	HookY int32
+	// HasHookY reports whether HookY is set.
+	HasHookY bool
+	// The client whose character the hook holds. Absent if it holds none.
+	HookedClientId int32
+	// What is in its hand.
+	Weapon Weapon
+	// For how many ticks it cannot shoot.
+	ReloadTicks int32
+	// For how many ticks it is frozen. 0 if it is not.
+	FreezeTicks int32
+	// True if it is frozen again and again until something undoes it.
+	DeepFrozen bool
+	// True if it can neither walk nor jump until something undoes it.
+	LiveFrozen bool
+	// How often it can jump before it stands again.
+	AirJumpsLeft int32
+	// True if it can jump without end.
+	EndlessJumps bool
+	// True if its hook holds without end.
+	EndlessHook bool
+	// True if its gun is a jetpack.
+	Jetpack bool
+	// True if it meets nobody.
+	Solo bool
+	// True if its client watches, and it is out of the game meanwhile.
+	Away bool
+	// How this agrees with what is recorded.
+	Proof Proof
+	// Why it is not proven.
+	Cause ProofCause
+	// How far the recorded x is from the calculated one. Only with PROOF_CORRECTED.
+	DeviationX int32
+	// How far the recorded y is from the calculated one. Only with PROOF_CORRECTED.
+	DeviationY int32
+}
+
+// SampleShot: A grenade or a beam at the end of a tick, as it follows from the game's rules, the inputs and the map: of each that is there, at the ticks
+// that a filter asks for, behind the characters. A beam stays for some ticks where it has ended. Bullets of guns, which change nothing, are
+// not among them, and at most 512 are. It needs the map, as sample_character does.
+type SampleShot struct {
+	// The client who shot.
+	ClientId int32
+	// The weapon: a grenade, a laser or a shotgun.
+	Weapon Weapon
+	// Where it is, in world units. Of a beam the end of its last part.
+	X float32
+	// Where it is, in world units. Of a beam the end of its last part.
+	Y float32
+	// Where it was shot; of a beam the beginning of its last part.
+	FromX float32
+	// Where it was shot; of a beam the beginning of its last part.
+	FromY float32
+	// The tick in which it was shot.
+	SinceTick int32
+	// PROOF_PROVEN if the state of who shot was proven in that tick, and otherwise PROOF_UNKNOWN.
+	Proof Proof
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -1282,10 +1371,12 @@ const (
 	KindSamplePlayer
 	KindFactDeath
 	KindFactRespawn
+	KindSampleCharacter
+	KindSampleShot
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 49
+const KindCount = 51
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1337,6 +1428,8 @@ var kindNames = [KindCount]string{
 	"sample_player",
 	"fact_death",
 	"fact_respawn",
+	"sample_character",
+	"sample_shot",
 }
 
 // String returns the kind's name in the API.
@@ -1515,4 +1608,84 @@ const (
 	// The client asked to die (cl_kill, or the command /kill), and in the next tick the character disappeared, or stands more than two tiles
 	// away where a character has appeared in this file.
 	DeathRuleAsked DeathRule = 2
+)
+
+// HookState: What a hook does.
+type HookState int32
+
+// The values of HookState.
+const (
+	// Never sent.
+	HookStateUnspecified HookState = 0
+	// It is not out.
+	HookStateIdle HookState = 1
+	// It flies, and has met nothing yet.
+	HookStateFlying HookState = 2
+	// It holds a wall or a character.
+	HookStateHolding HookState = 3
+	// It comes back, which takes three ticks.
+	HookStateRetracting HookState = 4
+)
+
+// Weapon: A weapon.
+type Weapon int32
+
+// The values of Weapon.
+const (
+	// It is not known: a command has given or taken weapons.
+	WeaponUnspecified Weapon = 0
+	// The hammer.
+	WeaponHammer Weapon = 1
+	// The gun.
+	WeaponGun Weapon = 2
+	// The shotgun, which pulls.
+	WeaponShotgun Weapon = 3
+	// The grenade launcher.
+	WeaponGrenade Weapon = 4
+	// The laser, which thaws.
+	WeaponLaser Weapon = 5
+	// The ninja's sword.
+	WeaponNinja Weapon = 6
+)
+
+// Proof: How a state that is calculated agrees with the positions that the file records.
+type Proof int32
+
+// The values of Proof.
+const (
+	// Never sent.
+	ProofUnspecified Proof = 0
+	// The state before the tick, the inputs and the map lead exactly to where the character is recorded.
+	ProofProven Proof = 1
+	// They lead elsewhere. The character is set to where it is recorded, and what else is said of it is a guess.
+	ProofCorrected Proof = 2
+	// An earlier state was not known, and so this one is not certain: it is a guess.
+	ProofUnknown Proof = 3
+	// The character has appeared in this tick, and stands as all do that appear. The next tick proves it.
+	ProofAppeared Proof = 4
+)
+
+// ProofCause: Why a state is not proven.
+type ProofCause int32
+
+// The values of ProofCause.
+const (
+	// It is proven, or it contradicts the rules of the game.
+	ProofCauseUnspecified ProofCause = 0
+	// An earlier deviation, since which the state has not become known again.
+	ProofCauseDeviation ProofCause = 1
+	// A weapon, or something in the map that shoots or pulls.
+	ProofCauseWeapon ProofCause = 2
+	// A tile whose effect is not calculated.
+	ProofCauseTile ProofCause = 3
+	// A command that changes characters.
+	ProofCauseCommand ProofCause = 4
+	// The client watches, so that its character may be out of the game.
+	ProofCauseWatching ProofCause = 5
+	// Another character whose state is not known.
+	ProofCauseOther ProofCause = 6
+	// The server is too old to record all inputs.
+	ProofCauseInput ProofCause = 7
+	// Nothing was recorded for so long that the ticks were not calculated.
+	ProofCauseRest ProofCause = 8
 )

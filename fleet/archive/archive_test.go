@@ -34,7 +34,6 @@ import (
 	"github.com/replayd/replayd/fleet/archive"
 	"github.com/replayd/replayd/fleet/export"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service"
@@ -68,7 +67,7 @@ func run(t *testing.T, path string, o export.Options, kinds ...string) {
 	}
 	e := export.New(o)
 	defer e.Close()
-	err = service.StreamColumns(t.Context(), file, req, codec.Secrets{}, "v", func(f *frame.Frame) error {
+	err = service.StreamColumns(t.Context(), file, req, service.Local{Version: "v"}, func(f *frame.Frame) error {
 		defer f.Free()
 		return e.AddFrame(t.Context(), f)
 	})

@@ -23,7 +23,6 @@ import (
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/internal/daemontest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service"
@@ -97,7 +96,7 @@ func TestFrames(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return service.StreamColumns(t.Context(), file, request(name), codec.Secrets{}, "", func(f *frame.Frame) error {
+			return service.StreamColumns(t.Context(), file, request(name), service.Local{}, func(f *frame.Frame) error {
 				defer f.Free()
 				return e.AddFrame(t.Context(), f)
 			})

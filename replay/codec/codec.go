@@ -3,6 +3,7 @@ package codec
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -155,6 +156,9 @@ type Options struct {
 	// Roster returns the Survey.Roster of the replay that the same server process wrote before r, nil if it is not known. r
 	// has its header. Roster may be nil.
 	Roster func(r *replaydv1.Replay) []byte
+	// Map calls use with the map file of the game of a replay, of which r has the header, and returns its error. Without the map it returns
+	// an error that wraps ErrNoMap. Map may be nil.
+	Map func(r *replaydv1.Replay, use func(file io.ReaderAt, size int64) error) error
 	// Checkpoints returns the checkpoints of the file while it has that identity (see replayd.v1.Replay): the file may have
 	// other contents by now. A Reader may start from a checkpoint and may add more. Nil keeps none.
 	Checkpoints func(identity string) Checkpoints
@@ -225,6 +229,9 @@ type Start struct {
 	Tick     *int32
 	Now      bool
 }
+
+// ErrNoMap means that the map of a game is not there.
+var ErrNoMap = errors.New("the map of the game is not there")
 
 // ErrDone means that no later event of the replay can match the filter.
 var ErrDone = errors.New("no later event can match the filter")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/datafile"
 	"github.com/replayd/replayd/decoders/teehistorian/physics"
+	"github.com/replayd/replayd/replay/tiles"
 )
 
 // Verdict says what a recording proves.
@@ -203,7 +204,7 @@ func (p *Part) conclude() {
 
 // nameOf names a tile of a layer.
 func nameOf(layer physics.Layer, index uint8) string {
-	for kind, its := range layerOf {
+	for kind, its := range tiles.LayerOf {
 		if its == layer {
 			return cmp.Or(datafile.TileName(kind, index), strconv.Itoa(int(index)))
 		}

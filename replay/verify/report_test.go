@@ -9,6 +9,7 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 	"github.com/replayd/replayd/decoders/teehistorian/physics"
+	"github.com/replayd/replayd/replay/tiles"
 	"github.com/replayd/replayd/replay/verify"
 )
 
@@ -134,7 +135,7 @@ func courseWith(t *testing.T, kind datafile.LayerKind, tile []byte, settings ...
 	if _, err := w.WriteTo(&b); err != nil {
 		t.Fatal(err)
 	}
-	m, err := verify.OpenMap(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	m, err := tiles.Open(bytes.NewReader(b.Bytes()), int64(b.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -14,8 +12,6 @@ import (
 
 const (
 	ticksPerSecond = 50
-	// oldest is the first version of recordings whose positions are those after each tick.
-	oldest = 2
 	// maxPlayers and maxRuns bound a report. What comes later counts only in its sums.
 	maxPlayers = 1 << 14
 	maxRuns    = 1 << 12
@@ -41,11 +37,8 @@ func Open(src io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !strings.HasSuffix(h.GameType, "DDraceNetwork"):
-		return nil, fmt.Errorf("%w: the rules of a game of type %q are not known", decoders.ErrUnsupported, h.GameType)
-	case h.VersionMinor < oldest:
-		return nil, fmt.Errorf("%w: servers before DDNet 15.6 recorded positions in the middle of ticks", decoders.ErrUnsupported)
+	if err := physics.Supports(h); err != nil {
+		return nil, err
 	}
 	return &Recording{decoder: d, header: h}, nil
 }

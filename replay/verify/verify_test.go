@@ -14,6 +14,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/replay/tiles"
 	"github.com/replayd/replayd/replay/verify"
 )
 
@@ -34,7 +35,7 @@ func reportOn(t *testing.T, recording []byte, maps string) *verify.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := verify.FindMap(t.Context(), maps, r.Header())
+	path, err := tiles.Find(t.Context(), maps, r.Header().MapName, r.Header().MapSHA256, r.Header().MapSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,10 +210,10 @@ func TestRefused(t *testing.T) {
 	if _, err := verify.ReadMap(race+"course.map", r.Header()); !errors.Is(err, verify.ErrOtherMap) {
 		t.Errorf("another map: %v", err)
 	}
-	if _, err := verify.FindMap(t.Context(), race, r.Header()); !errors.Is(err, verify.ErrNoMap) {
+	if _, err := tiles.Find(t.Context(), race, "other", r.Header().MapSHA256, r.Header().MapSize); !errors.Is(err, tiles.ErrNoMap) {
 		t.Errorf("a directory with another map: %v", err)
 	}
-	if _, err := verify.FindMap(t.Context(), filepath.Join(race, "absent"), r.Header()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := tiles.Find(t.Context(), filepath.Join(race, "absent"), "other", r.Header().MapSHA256, 0); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Log         *slog.Logger
 	// Drain is closed when the daemon shuts down.
 	Drain <-chan struct{}
+	// Map is codec.Options.Map for a call.
+	Map func(ctx context.Context, r *replaydv1.Replay, use func(file io.ReaderAt, size int64) error) error
 	// Complete implements stream.Opened.Complete for every replay. info describes its file.
 	Complete func(ctx context.Context, info source.Info, r *replaydv1.Replay) error
 }
@@ -68,8 +70,9 @@ func (o *Opener) Behind() int { return o.feeds.behind() }
 // LateBytes counts bytes that were appended to replays after their streams had left them.
 func (o *Opener) LateBytes() prometheus.Counter { return o.left.bytes }
 
-// Alone returns the configuration of a stream of a file in its present state, without a daemon. It takes ownership of the file.
-func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets) (_ stream.Config, err error) {
+// Alone returns the configuration of a stream of a file in its present state, without a daemon. It takes ownership of the file. maps is
+// the directory of the maps, empty for none.
+func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, maps string) (_ stream.Config, err error) {
 	f := own(ctx, file, nil)
 	defer f.closeOn(&err)
 	q, err := requestOf(req)
@@ -79,6 +82,9 @@ func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRe
 	w, err := wantedOf(file, q, secrets, true)
 	if err != nil {
 		return stream.Config{}, err
+	}
+	if maps != "" {
+		w.options.Map = mapBelow(ctx, maps)
 	}
 	q.Replay, err = f.take(ctx, w)
 	return q.Config, err

@@ -423,7 +423,7 @@ func TestAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		req := &replaydv1.StreamEventsRequest{Columns: columns, Encoding: replaydv1.Encoding_ENCODING_ARROW}
-		c, err := opened.Alone(t.Context(), file, req, codec.Secrets{})
+		c, err := opened.Alone(t.Context(), file, req, codec.Secrets{}, "")
 		if (err != nil) != (columns != nil) {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package opened
 import (
 	"context"
 	"fmt"
+	"io"
 	"unicode"
 	"unicode/utf8"
 
@@ -98,6 +99,9 @@ func (o *Opener) kept(ctx context.Context, file *source.File, q *request, whole 
 	w.ahead = !file.Waits() // only the stream's own goroutine may wait for bytes
 	w.options.Roster = roster(ctx, w.codec, o.Index.Family(info.Name, scope.Of(ctx)))
 	w.options.Checkpoints = o.checkpointsOf(&info, w.codec)
+	w.options.Map = func(r *replaydv1.Replay, use func(file io.ReaderAt, size int64) error) error {
+		return o.Map(ctx, r, use)
+	}
 	return w, nil
 }
 

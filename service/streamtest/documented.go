@@ -30,6 +30,9 @@ func documented(format string, list protoreflect.MessageDescriptor) (kinds map[s
 	oneof := list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
 	for i := range oneof.Len() {
 		name := string(oneof.Get(i).Name())
+		if name == "sample_character" || name == "sample_shot" {
+			continue // they are refused without a map: TestPlayed asks for them
+		}
 		fields := oneof.Get(i).Message().Fields()
 		has := func(field protoreflect.Name) bool { return fields.ByName(field) != nil }
 		var p properties

@@ -40,7 +40,16 @@ func localResponses(
 	if err != nil {
 		return err
 	}
-	return service.StreamFile(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), send)
+	return service.StreamFile(ctx, file, req, localOf(p, req, reveal), send)
+}
+
+// localOf returns how the replay of a request is read without a daemon.
+func localOf(p Program, req *replaydv1.StreamEventsRequest, reveal decoders.Secrets) service.Local {
+	by := service.Local{Secrets: codec.Secrets{Reveal: reveal}, Version: Version(), Maps: p.maps}
+	if object := p.Objects != nil && p.Objects.Is(req.GetReplay()); by.Maps == "" && req.GetReplay() != "-" && !object {
+		by.Maps = filepath.Dir(req.GetReplay())
+	}
+	return by
 }
 
 // openStreamed is openLocal for the replay of a request.

@@ -8,6 +8,7 @@ import (
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/tiles"
 	"github.com/replayd/replayd/replay/verify"
 	"github.com/replayd/replayd/service/catalog"
 )
@@ -43,7 +44,7 @@ func exitCode(err error) int {
 		{decoders.ErrUnsupported, ExitCorrupt},
 		{decoders.ErrLimit, ExitCorrupt},
 		{physics.ErrMap, ExitCorrupt},
-		{verify.ErrNoMap, ExitNotFound},
+		{tiles.ErrNoMap, ExitNotFound},
 		{verify.ErrOtherMap, ExitUsage},
 		{errBroken, ExitBroken},
 		{errUnproven, ExitUnproven},

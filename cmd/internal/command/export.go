@@ -18,7 +18,6 @@ import (
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/workdir"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/describe"
@@ -36,6 +35,7 @@ type exportCmd struct {
 	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
 	Staged         bool    `help:"Write one file for each replay, whose rows 'replayd-fleet merge' adds to tables of many replays. Implies --again; --format is ignored."`
 	Again          bool    `help:"Also export what is there already."`
+	Maps           string  `help:"The directory with the maps of games, for sample_character and sample_shot. Default: that of each replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
 	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
 	Reveal         Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
 
@@ -72,6 +72,7 @@ const exportMemory = 76 << 20
 
 // Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
 func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
+	p.maps = c.Maps
 	debug.SetGCPercent(200) // up to the limit of memory: most of it is record batches, which soon become garbage
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(exportMemory)
@@ -220,7 +221,7 @@ func exportLocal(
 	if err != nil {
 		return err
 	}
-	return service.StreamColumns(ctx, file, req, codec.Secrets{Reveal: reveal}, Version(), func(f *frame.Frame) error {
+	return service.StreamColumns(ctx, file, req, localOf(p, req, reveal), func(f *frame.Frame) error {
 		defer f.Free()
 		return e.AddFrame(ctx, f)
 	})

@@ -35,6 +35,8 @@ type Program struct {
 	Streams Places
 	// ExitCode returns the exit code of an error of Commands. ok is false for other errors. It may be nil.
 	ExitCode func(error) (code int, ok bool)
+
+	maps string // the directory of the maps of games that are decoded without a daemon; empty for that of the replay
 }
 
 // Places opens what roots and replays name by URLs of a scheme, instead of paths. An implementation may keep what it opens until

@@ -10,6 +10,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/terminal"
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/replay/tiles"
 	"github.com/replayd/replayd/replay/verify"
 )
 
@@ -81,13 +82,13 @@ func (c *verifyCmd) verify(ctx context.Context, con Console, p Program) (*verify
 	if err != nil {
 		return nil, named(c.In, err)
 	}
-	path := c.Map
+	path, h := c.Map, recording.Header()
 	if path == "" {
-		if path, err = verify.FindMap(ctx, cmp.Or(c.Maps, filepath.Dir(c.In)), recording.Header()); err != nil {
+		if path, err = tiles.Find(ctx, cmp.Or(c.Maps, filepath.Dir(c.In)), h.MapName, h.MapSHA256, h.MapSize); err != nil {
 			return nil, err
 		}
 	}
-	m, err := verify.ReadMap(path, recording.Header())
+	m, err := verify.ReadMap(path, h)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

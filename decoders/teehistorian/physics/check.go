@@ -11,6 +11,8 @@ const (
 	Corrected
 	// Unknown: it is there, but its state before the tick was not known, so that this proves little.
 	Unknown
+	// Appeared: it was not there before. It begins as the rules say; the next tick proves it. Only a [Character] has this mark.
+	Appeared
 )
 
 // Cause is a reason why a tick is not proven.
@@ -82,6 +84,7 @@ type Effect struct {
 
 func (w *World) report(t *tee, mark Mark, dx, dy int32) {
 	s := &w.slots[t.id]
+	t.verdict = verdict{mark: mark, cause: t.trust.cause, dx: dx, dy: dy}
 	w.result = Result{
 		Tick: w.tick, Ticks: 1, ClientID: t.id, Mark: mark, Cause: t.trust.cause, Tile: t.trust.tile,
 		DX: dx, DY: dy, X: s.at[0], Y: s.at[1],
@@ -207,6 +210,7 @@ func (w *World) judge(s *slot) {
 
 // correct sets a character to where the recording has it.
 func (w *World) correct(t *tee, at vec) {
+	w.doubtShots(t)
 	const jump = 64 // no velocity explains more
 	c := &t.core
 	d := at.sub(c.pos)

@@ -51,7 +51,7 @@ func (w *World) command(c *teehistorian.ConsoleCommand) {
 		w.doubtAll(CauseCommand)
 	case "weapons", "shotgun", "grenade", "laser", "rifle", "ninja", "addweapon":
 		for _, t := range w.present {
-			t.armed = true
+			t.armed, t.given = true, true
 		}
 	case "say", "team", "load", "swap", "practice", "emote", "eyeemote", "lock", "unlock", "invite", "timeout", "team0mode", "w", "whisper", "c",
 		"converse", "me", "rank", "teamrank", "top", "points", "info", "rules", "help", "map", "mapinfo", "times", "showothers", "showall":

@@ -11,7 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 	"github.com/replayd/replayd/decoders/teehistorian/physics"
-	"github.com/replayd/replayd/replay/verify"
+	"github.com/replayd/replayd/replay/tiles"
 )
 
 // game is a recording with its map.
@@ -32,11 +32,11 @@ func openMap(t testing.TB, path string) *physics.Map {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tiles, err := verify.OpenMap(bytes.NewReader(data), int64(len(data)))
+	m, err := tiles.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tiles
+	return m
 }
 
 // open reads a recording, and only those of its events that matter.

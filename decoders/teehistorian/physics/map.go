@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unsafe"
 )
 
 // Layer is a layer of a map that has an effect on characters.
@@ -153,6 +154,15 @@ func (m *Map) Set(layer Layer, x, y int, tile Tile) {
 		o := out{tile.Index, tile.Number}
 		m.outs[o] = append(m.outs[o], center)
 	}
+}
+
+// Held returns about how much memory the map holds, in bytes.
+func (m *Map) Held() int64 {
+	held := 3 * len(m.game) // with doors
+	for _, tiles := range m.others {
+		held += len(tiles) * int(unsafe.Sizeof(Tile{}))
+	}
+	return int64(held)
 }
 
 // lying yields what lies about, in the order in which servers look at it: the last first, and of one place what is in the front layer.

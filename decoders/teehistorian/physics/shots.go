@@ -10,17 +10,21 @@ type grenadeShot struct {
 	since     int32 // tick
 	life      int32 // ticks that are left
 	tune      *tuning
+	doubted   bool // how its owner stood is not known
 }
 
 // beam is a laser, or what a shotgun shoots.
 type beam struct {
 	weapon  weapon
 	owner   int32
+	from    vec // where it was before the last bounce
 	at, dir vec
-	energy  float32
+	energy  float32 // below 0 where it ends
 	bounces int32
+	since   int32 // tick
 	tick    int32 // of the last bounce
 	tune    *tuning
+	doubted bool // how its owner stood is not known
 }
 
 // shots is what flies.
@@ -51,6 +55,7 @@ func (w *World) throwGrenade(t *tee, from, aim vec, since int32) {
 	if len(w.shots.grenades) < maxShots {
 		w.shots.grenades = append(w.shots.grenades, grenadeShot{
 			owner: t.id, from: from, dir: aim, since: since, life: cut(ticksPerSecond * t.tune[grenadeLifetime]), tune: w.tuneAt(from),
+			doubted: t.trust.doubted(),
 		})
 	}
 }
@@ -133,29 +138,32 @@ func (w *World) explode(at vec, owner *tee) {
 
 // beam shoots a laser, or with a shotgun.
 func (w *World) beam(b beam, tick int32) {
-	b.tune = w.tuneAt(b.at)
+	b.tune, b.since = w.tuneAt(b.at), tick
 	if w.bounce(&b, tick) && len(w.shots.beams) < maxShots {
 		w.shots.beams = append(w.shots.beams, b)
 	}
 }
 
-// bounce has a beam reach the next wall or character, and reports whether it goes on from there.
+// bounce has a beam reach the next wall or character. It reports whether there still is a beam: one that has ended stays until it would
+// bounce again.
 func (w *World) bounce(b *beam, tick int32) bool {
 	b.tick = tick
 	if !(b.energy >= 0) {
 		return false
 	}
 	from := b.at
+	b.from = from
 	at, to, wall := w.wall(from, from.add(b.dir.mul(b.energy)))
 	if !wall {
 		to = at
 	}
-	if w.strike(b, from, to) {
-		return false
+	if hit, at := w.strike(b, from, to); hit {
+		b.at, b.energy = at, -1
+		return true
 	}
 	if !wall {
-		b.energy = -1
-		return false
+		b.at, b.energy = to, -1
+		return true
 	}
 	b.at, b.dir = w.rebound(to, b.dir.mul(4))
 	b.dir = b.dir.unit()
@@ -166,19 +174,19 @@ func (w *World) bounce(b *beam, tick int32) bool {
 	return true
 }
 
-// strike has a beam hit the first character on its way.
-func (w *World) strike(b *beam, from, to vec) bool {
+// strike has a beam hit the first character on its way, and returns where.
+func (w *World) strike(b *beam, from, to vec) (bool, vec) {
 	owner := w.tee(b.owner)
 	if owner == nil || owner.left {
-		return false
+		return false, to
 	}
 	not := owner
 	if b.bounces > 0 {
 		not = nil
 	}
-	t, _ := w.onWay(from, to, 0, not, owner)
+	t, at := w.onWay(from, to, 0, not, owner)
 	if t == nil {
-		return false
+		return false, to
 	}
 	if t != owner {
 		w.met(t, owner)
@@ -189,7 +197,7 @@ func (w *World) strike(b *beam, from, to vec) bool {
 	} else if from != t.core.pos {
 		w.push(t, from.sub(t.core.pos).unit().mul(b.tune[shotgunStrength]))
 	}
-	return true
+	return true, at
 }
 
 // rebound moves a beam by a step, which walls turn round.

@@ -1,10 +1,13 @@
 package physics
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unsafe"
 
+	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
@@ -14,6 +17,8 @@ type World struct {
 	tune    tuning
 	untuned tuning // of zones without a tuning of their own
 	tick    int32  // the last tick that was played
+	to      int32  // the last tick that has begun
+	since   int32  // the last tick but that one of which there is a record
 	slots   []slot
 	// present has the characters by id, order as the server has them act: who came last is first.
 	present, order, close []*tee
@@ -84,6 +89,8 @@ type tee struct {
 	effects []Effect // of tiles and weapons
 	dead    bool     // touches what kills
 	armed   bool     // may have weapons that are not calculated
+	given   bool     // by a command
+	verdict verdict  // on the last tick
 	// other is another state in which it may be, since an input of which the recording does not tell when it came into effect.
 	other            core
 	otherInput       teehistorian.Input
@@ -107,6 +114,20 @@ func release(version string) int {
 	major, _, _ := strings.Cut(ddnet, ".")
 	n, _ := strconv.Atoi(major)
 	return n
+}
+
+// oldest is the first version of recordings whose positions are those after each tick.
+const oldest = 2
+
+// Supports returns an error that wraps [decoders.ErrUnsupported] for a recording that cannot be played.
+func Supports(h *teehistorian.Header) error {
+	switch {
+	case !strings.HasSuffix(h.GameType, "DDraceNetwork"):
+		return fmt.Errorf("%w: the rules of a game of type %q are not known", decoders.ErrUnsupported, h.GameType)
+	case h.VersionMinor < oldest:
+		return fmt.Errorf("%w: servers before DDNet 15.6 recorded positions in the middle of ticks", decoders.ErrUnsupported)
+	}
+	return nil
 }
 
 // New returns the world of a recording with this header. It calls check for each character and tick, whose result is valid until
@@ -136,6 +157,13 @@ func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 	return w
 }
 
+// Held returns about how much memory the world and its map hold, in bytes.
+func (w *World) Held() int64 {
+	const each = unsafe.Sizeof(slot{}) + unsafe.Sizeof(tee{})
+	const shot = 2 * (unsafe.Sizeof(grenadeShot{}) + unsafe.Sizeof(beam{}))
+	return w.tiles.Held() + int64(len(w.slots))*int64(each) + maxShots*int64(shot) + int64(len(w.switches))*int64(unsafe.Sizeof(switchers{}))
+}
+
 // slot returns a client's slot, or nil for ids that no server gives.
 func (w *World) slot(id int32) *slot {
 	if id < 0 || id >= teehistorian.MaxClients {
@@ -154,11 +182,13 @@ func (w *World) tee(id int32) *tee {
 	return w.slots[id].tee
 }
 
-// Apply applies the next event of the recording.
+// Apply applies the next event of the recording. It plays a tick when the event behind the one that begins it comes.
 func (w *World) Apply(ev *teehistorian.Event) {
+	w.advance()
 	switch ev.Kind {
 	case teehistorian.KindTick:
-		w.advance(ev.AtTick)
+		w.compare()
+		w.since, w.to = w.to, ev.AtTick
 	case teehistorian.KindPlayerDiff:
 		if s := w.slot(ev.PlayerDiff.ClientId); s != nil {
 			s.at = [2]int32{ev.PlayerDiff.X, ev.PlayerDiff.Y}
@@ -225,7 +255,24 @@ func (w *World) message(m *teehistorian.Message) {
 }
 
 // Close compares the last tick, when no more events come.
-func (w *World) Close() { w.compare() }
+func (w *World) Close() {
+	w.advance()
+	w.compare()
+}
+
+// Settle compares the last tick, as no more events of it come, and plays on to a tick up to which nothing is recorded.
+func (w *World) Settle(tick int32) {
+	w.advance()
+	w.compare()
+	for w.tick < tick {
+		if w.rests() {
+			w.rest(tick - w.tick)
+			return
+		}
+		w.play()
+		w.compare()
+	}
+}
 
 // flagChatting is set in inputs while the client writes a message. The server ignores such inputs.
 const flagChatting = 4
@@ -247,26 +294,26 @@ func (w *World) setInput(id int32, in *teehistorian.Input) {
 // maxRest is how many ticks in a row without a record are played.
 const maxRest = 500
 
-// advance plays up to a tick.
-func (w *World) advance(to int32) {
-	w.compare()
-	for n := 0; w.tick < to; n++ {
-		if left := to - 1 - w.tick; left > 0 && (len(w.present) == 0 || n >= maxRest) {
+// advance plays up to the tick that has begun.
+func (w *World) advance() {
+	for w.tick < w.to {
+		w.compare()
+		if left := w.to - 1 - w.tick; left > 0 && w.rests() {
 			w.rest(left)
 		}
 		w.play()
-		w.pending = true
-		if w.tick < to {
-			w.compare()
-		}
 	}
 }
+
+// rests reports whether ticks without a record are not played.
+func (w *World) rests() bool { return len(w.present) == 0 || w.tick-w.since >= maxRest }
 
 // rest lets ticks pass in which nothing moves.
 func (w *World) rest(ticks int32) {
 	w.tick += ticks
 	for _, t := range w.present {
 		t.core.frozen = max(t.core.frozen-ticks, 0)
+		t.verdict = verdict{mark: Unknown, cause: CauseRest}
 		w.result = Result{
 			Tick: w.tick, Ticks: ticks, ClientID: t.id, Mark: Unknown, Cause: CauseRest,
 			X: w.slots[t.id].at[0], Y: w.slots[t.id].at[1],
@@ -279,6 +326,7 @@ func (w *World) rest(ticks int32) {
 func (w *World) play() {
 	w.elapse()
 	w.tick++
+	w.pending = true
 	for _, t := range w.present {
 		s := &w.slots[t.id]
 		t.before, t.hits, t.exit = t.core, t.hits[:0], 0
@@ -408,6 +456,7 @@ func (w *World) enter(s *slot, id int32) {
 	}
 	t := s.spare
 	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0], effects: t.effects[:0]}
+	t.verdict.mark = Appeared
 	t.core.endless = w.endless
 	t.before = t.core
 	s.tee = t

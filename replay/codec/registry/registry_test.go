@@ -127,6 +127,7 @@ var ofOneFormat = map[string]string{
 	"cmd/internal/command/exit.go":  "knows what verify says of a recording",
 	"cmd/internal/agent/picture.go": "draws maps",
 
+	"replay/tiles":     "reads the maps of DDNet games",
 	"replay/verify":    "plays DDNet games again on their maps",
 	"service/playcast": "makes demos of broadcasts",
 

@@ -377,6 +377,20 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendFactRespawn(b, &m.FactRespawn)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindSampleCharacter:
+		{
+			b = append(b, 0xb2, 0x03, 0)
+			at := len(b)
+			b = appendSampleCharacter(b, &m.SampleCharacter)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindSampleShot:
+		{
+			b = append(b, 0xba, 0x03, 0)
+			at := len(b)
+			b = appendSampleShot(b, &m.SampleShot)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -2205,6 +2219,146 @@ func appendFactRespawn(b []byte, m *teehistorian.FactRespawn) []byte {
 	return b
 }
 
+func appendSampleCharacter(b []byte, m *teehistorian.SampleCharacter) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.X != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if math.Float32bits(m.VelX) != 0 {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.VelX)
+	}
+	if math.Float32bits(m.VelY) != 0 {
+		b = append(b, 0x35)
+		b = protoappend.Float(b, m.VelY)
+	}
+	if m.Hook != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Hook))
+	}
+	if m.HasHookX {
+		b = append(b, 0x40)
+		b = protoappend.Sint32(b, m.HookX)
+	}
+	if m.HasHookY {
+		b = append(b, 0x48)
+		b = protoappend.Sint32(b, m.HookY)
+	}
+	if m.HookedClientId != -1 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.HookedClientId))
+	}
+	if m.Weapon != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.Weapon))
+	}
+	if m.ReloadTicks != 0 {
+		b = append(b, 0x60)
+		b = protoappend.Varint(b, uint64(m.ReloadTicks))
+	}
+	if m.FreezeTicks != 0 {
+		b = append(b, 0x68)
+		b = protoappend.Varint(b, uint64(m.FreezeTicks))
+	}
+	if m.DeepFrozen {
+		b = append(b, 0x70)
+		b = protoappend.Bool(b, m.DeepFrozen)
+	}
+	if m.LiveFrozen {
+		b = append(b, 0x78)
+		b = protoappend.Bool(b, m.LiveFrozen)
+	}
+	if m.AirJumpsLeft != 0 {
+		b = append(b, 0x80, 0x01)
+		b = protoappend.Varint(b, uint64(m.AirJumpsLeft))
+	}
+	if m.EndlessJumps {
+		b = append(b, 0x88, 0x01)
+		b = protoappend.Bool(b, m.EndlessJumps)
+	}
+	if m.EndlessHook {
+		b = append(b, 0x90, 0x01)
+		b = protoappend.Bool(b, m.EndlessHook)
+	}
+	if m.Jetpack {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Bool(b, m.Jetpack)
+	}
+	if m.Solo {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Bool(b, m.Solo)
+	}
+	if m.Away {
+		b = append(b, 0xa8, 0x01)
+		b = protoappend.Bool(b, m.Away)
+	}
+	if m.Proof != 0 {
+		b = append(b, 0xb0, 0x01)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.Cause != 0 {
+		b = append(b, 0xb8, 0x01)
+		b = protoappend.Varint(b, uint64(m.Cause))
+	}
+	if m.DeviationX != 0 {
+		b = append(b, 0xc0, 0x01)
+		b = protoappend.Sint32(b, m.DeviationX)
+	}
+	if m.DeviationY != 0 {
+		b = append(b, 0xc8, 0x01)
+		b = protoappend.Sint32(b, m.DeviationY)
+	}
+	return b
+}
+
+func appendSampleShot(b []byte, m *teehistorian.SampleShot) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Weapon != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Weapon))
+	}
+	if math.Float32bits(m.X) != 0 {
+		b = append(b, 0x1d)
+		b = protoappend.Float(b, m.X)
+	}
+	if math.Float32bits(m.Y) != 0 {
+		b = append(b, 0x25)
+		b = protoappend.Float(b, m.Y)
+	}
+	if math.Float32bits(m.FromX) != 0 {
+		b = append(b, 0x2d)
+		b = protoappend.Float(b, m.FromX)
+	}
+	if math.Float32bits(m.FromY) != 0 {
+		b = append(b, 0x35)
+		b = protoappend.Float(b, m.FromY)
+	}
+	if m.SinceTick != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.SinceTick))
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -2276,4 +2430,6 @@ var Kinds = []string{
 	"sample_player",
 	"fact_death",
 	"fact_respawn",
+	"sample_character",
+	"sample_shot",
 }

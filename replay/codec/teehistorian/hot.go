@@ -37,6 +37,7 @@ type plan struct {
 func (r *reader) plan(b *codec.Batch) plan {
 	of := func(kind teehistorian.Kind) manner {
 		switch k := uint8(kind); {
+		case r.world != nil: // which takes each
 		case !r.Filter.Kind(k):
 			return passed
 		case r.Sieve.Sifts() && (kind != teehistorian.KindPlayerDiff || r.Tables != nil):

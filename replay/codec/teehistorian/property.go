@@ -83,6 +83,11 @@ var properties = filter.Table[event]{
 		Player: func(e *event) int32 { return e.SamplePlayer.ClientId },
 		Team:   func(e *event) int32 { return e.SamplePlayer.Team },
 	},
+	teehistorian.KindSampleCharacter: {
+		Player: func(e *event) int32 { return e.SampleCharacter.ClientId },
+		Team:   func(e *event) int32 { return e.SampleCharacter.Team },
+	},
+	teehistorian.KindSampleShot: {Player: func(e *event) int32 { return e.SampleShot.ClientId }},
 }
 
 // known returns the property of a field that may be absent.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/decoders/teehistorian/physics"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/filter"
@@ -21,9 +22,11 @@ var events = codec.Events[teehistorian.Event]{
 	Properties: properties.Set,
 	Append:     AppendEvent,
 	AddRow:     AddRow,
-	Sampled:    []uint8{uint8(teehistorian.KindSamplePlayer)},
-	Finish:     uint8(teehistorian.KindFinish),
-	Work:       work,
+	Sampled: []uint8{
+		uint8(teehistorian.KindSamplePlayer), uint8(teehistorian.KindSampleCharacter), uint8(teehistorian.KindSampleShot),
+	},
+	Finish: uint8(teehistorian.KindFinish),
+	Work:   work,
 }
 
 // reader reads one replay. See codec.Reader.
@@ -35,6 +38,7 @@ type reader struct {
 	d      *teehistorian.Decoder
 	roster []byte                               // the roster of the previous game; nil if it is not known or not needed
 	facts  *facts                               // nil without a filter that selects facts
+	world  *physics.World                       // nil without one that selects what follows from playing the game
 	moves  [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
 
 	checkpoints codec.Checkpoints // nil keeps none
@@ -133,12 +137,15 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		r.roster = r.Roster(replay)
 		r.carry()
 	}
+	if err := r.play(replay); err != nil {
+		return err
+	}
 	key := replay.GetIdentity()
 	if r.facts = newFacts(h, &r.Options); r.facts != nil {
 		key = r.facts.key(key)
 		r.Fold = r.facts.fold
 	}
-	if r.Checkpoints != nil {
+	if r.Checkpoints != nil && r.world == nil {
 		r.checkpoints = r.Checkpoints(key)
 	}
 	return nil
@@ -230,9 +237,15 @@ func (r *reader) Fill(b *codec.Batch) error {
 	return codec.ErrYield
 }
 
-// sample sets ev to the sample of a client, and returns false if there is none.
-func (r *reader) sample(tick int32, id int, ev *teehistorian.Event) bool {
-	if !r.d.State().Sample(int32(id), ev) {
+// sample sets ev to the sample of a place, and returns false if there is none.
+func (r *reader) sample(tick int32, place int, ev *teehistorian.Event) bool {
+	switch {
+	case place >= placeCharacters:
+		ev.Warnings = ev.Warnings[:0]
+		if !r.samplePlayed(tick, place, ev) {
+			return false
+		}
+	case !r.d.State().Sample(int32(place), ev):
 		return false
 	}
 	ev.AtTick = tick
@@ -274,6 +287,9 @@ func (r *reader) Held() int64 {
 	held := r.d.Held() + int64(cap(r.again))
 	if r.facts != nil {
 		held += r.facts.fold.Held()
+	}
+	if r.world != nil {
+		held += r.world.Held()
 	}
 	return held
 }

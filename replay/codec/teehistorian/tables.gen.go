@@ -364,6 +364,43 @@ var Tables = table.Format{
 			{Name: "y", Comment: "The y at which it appeared, in world units.", Type: table.Int32},
 			{Name: "began_tick", Comment: "The tick of the death.", Type: table.Int32},
 		}},
+		{Name: "sample_character", Comment: "A character at the end of a tick, as it follows from the game's rules, the inputs and the map: of each character, by ascending client id, at the ticks that a filter asks for, at places as of sample_player. The file records positions alone; each tick they are compared with what was calculated, and proof says how they agree. What is not proven is a guess. The server must be able to read the map of the game: without it a request for the kind is refused. Ammunition is not part of it, as weapons never run out.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "team", Comment: "Its team, from 0.", Type: table.Int32},
+			{Name: "x", Comment: "The recorded coordinate in world units.", Type: table.Int32},
+			{Name: "y", Comment: "The recorded coordinate in world units.", Type: table.Int32},
+			{Name: "vel_x", Comment: "The velocity in world units per tick, a multiple of 1/256.", Type: table.Float32},
+			{Name: "vel_y", Comment: "The velocity in world units per tick, a multiple of 1/256.", Type: table.Float32},
+			{Name: "hook", Comment: "What the hook does.", Type: table.Name, Enum: namesOfHookState},
+			{Name: "hook_x", Nullable: true, Comment: "The hook's coordinate in world units. Absent while it is idle.", Type: table.Int32},
+			{Name: "hook_y", Nullable: true, Comment: "The hook's coordinate in world units. Absent while it is idle.", Type: table.Int32},
+			{Name: "hooked_client_id", Nullable: true, Comment: "The client whose character the hook holds. Absent if it holds none.", Type: table.Int32},
+			{Name: "weapon", Comment: "What is in its hand.", Type: table.Name, Enum: namesOfWeapon},
+			{Name: "reload_ticks", Comment: "For how many ticks it cannot shoot.", Type: table.Int32},
+			{Name: "freeze_ticks", Comment: "For how many ticks it is frozen. 0 if it is not.", Type: table.Int32},
+			{Name: "deep_frozen", Comment: "True if it is frozen again and again until something undoes it.", Type: table.Bool},
+			{Name: "live_frozen", Comment: "True if it can neither walk nor jump until something undoes it.", Type: table.Bool},
+			{Name: "air_jumps_left", Comment: "How often it can jump before it stands again.", Type: table.Int32},
+			{Name: "endless_jumps", Comment: "True if it can jump without end.", Type: table.Bool},
+			{Name: "endless_hook", Comment: "True if its hook holds without end.", Type: table.Bool},
+			{Name: "jetpack", Comment: "True if its gun is a jetpack.", Type: table.Bool},
+			{Name: "solo", Comment: "True if it meets nobody.", Type: table.Bool},
+			{Name: "away", Comment: "True if its client watches, and it is out of the game meanwhile.", Type: table.Bool},
+			{Name: "proof", Comment: "How this agrees with what is recorded.", Type: table.Name, Enum: namesOfProof},
+			{Name: "cause", Comment: "Why it is not proven.", Type: table.Name, Enum: namesOfProofCause},
+			{Name: "deviation_x", Comment: "How far the recorded x is from the calculated one. Only with PROOF_CORRECTED.", Type: table.Int32},
+			{Name: "deviation_y", Comment: "How far the recorded y is from the calculated one. Only with PROOF_CORRECTED.", Type: table.Int32},
+		}},
+		{Name: "sample_shot", Comment: "A grenade or a beam at the end of a tick, as it follows from the game's rules, the inputs and the map: of each that is there, at the ticks that a filter asks for, behind the characters. A beam stays for some ticks where it has ended. Bullets of guns, which change nothing, are not among them, and at most 512 are. It needs the map, as sample_character does.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client who shot.", Type: table.Int32},
+			{Name: "weapon", Comment: "The weapon: a grenade, a laser or a shotgun.", Type: table.Name, Enum: namesOfWeapon},
+			{Name: "x", Comment: "Where it is, in world units. Of a beam the end of its last part.", Type: table.Float32},
+			{Name: "y", Comment: "Where it is, in world units. Of a beam the end of its last part.", Type: table.Float32},
+			{Name: "from_x", Comment: "Where it was shot; of a beam the beginning of its last part.", Type: table.Float32},
+			{Name: "from_y", Comment: "Where it was shot; of a beam the beginning of its last part.", Type: table.Float32},
+			{Name: "since_tick", Comment: "The tick in which it was shot.", Type: table.Int32},
+			{Name: "proof", Comment: "PROOF_PROVEN if the state of who shot was proven in that tick, and otherwise PROOF_UNKNOWN.", Type: table.Name, Enum: namesOfProof},
+		}},
 	},
 }
 
@@ -640,6 +677,44 @@ var namesOfDeathRule = map[int32]string{
 	2: "DEATH_RULE_ASKED",
 }
 
+var namesOfHookState = map[int32]string{
+	0: "HOOK_STATE_UNSPECIFIED",
+	1: "HOOK_STATE_IDLE",
+	2: "HOOK_STATE_FLYING",
+	3: "HOOK_STATE_HOLDING",
+	4: "HOOK_STATE_RETRACTING",
+}
+
+var namesOfWeapon = map[int32]string{
+	0: "WEAPON_UNSPECIFIED",
+	1: "WEAPON_HAMMER",
+	2: "WEAPON_GUN",
+	3: "WEAPON_SHOTGUN",
+	4: "WEAPON_GRENADE",
+	5: "WEAPON_LASER",
+	6: "WEAPON_NINJA",
+}
+
+var namesOfProof = map[int32]string{
+	0: "PROOF_UNSPECIFIED",
+	1: "PROOF_PROVEN",
+	2: "PROOF_CORRECTED",
+	3: "PROOF_UNKNOWN",
+	4: "PROOF_APPEARED",
+}
+
+var namesOfProofCause = map[int32]string{
+	0: "PROOF_CAUSE_UNSPECIFIED",
+	1: "PROOF_CAUSE_DEVIATION",
+	2: "PROOF_CAUSE_WEAPON",
+	3: "PROOF_CAUSE_TILE",
+	4: "PROOF_CAUSE_COMMAND",
+	5: "PROOF_CAUSE_WATCHING",
+	6: "PROOF_CAUSE_OTHER",
+	7: "PROOF_CAUSE_INPUT",
+	8: "PROOF_CAUSE_REST",
+}
+
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
@@ -758,6 +833,10 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowFactDeath(c[12:], &m.FactDeath)
 	case teehistorian.KindFactRespawn:
 		rowFactRespawn(c[12:], &m.FactRespawn)
+	case teehistorian.KindSampleCharacter:
+		rowSampleCharacter(c[12:], &m.SampleCharacter)
+	case teehistorian.KindSampleShot:
+		rowSampleShot(c[12:], &m.SampleShot)
 	default: // it has no fields
 	}
 }
@@ -1913,6 +1992,59 @@ func rowFactRespawn(c []table.Column, m *teehistorian.FactRespawn) {
 	c[3].Int32(m.X)
 	c[4].Int32(m.Y)
 	c[5].Int32(m.BeganTick)
+}
+
+func rowSampleCharacter(c []table.Column, m *teehistorian.SampleCharacter) {
+	_ = c[24]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.Team)
+	c[2].Int32(m.X)
+	c[3].Int32(m.Y)
+	c[4].Float32(m.VelX)
+	c[5].Float32(m.VelY)
+	c[6].Enum(int32(m.Hook))
+	if m.HasHookX {
+		c[7].Int32(m.HookX)
+	} else {
+		c[7].Null()
+	}
+	if m.HasHookY {
+		c[8].Int32(m.HookY)
+	} else {
+		c[8].Null()
+	}
+	if m.HookedClientId != -1 {
+		c[9].Int32(m.HookedClientId)
+	} else {
+		c[9].Null()
+	}
+	c[10].Enum(int32(m.Weapon))
+	c[11].Int32(m.ReloadTicks)
+	c[12].Int32(m.FreezeTicks)
+	c[13].Bool(m.DeepFrozen)
+	c[14].Bool(m.LiveFrozen)
+	c[15].Int32(m.AirJumpsLeft)
+	c[16].Bool(m.EndlessJumps)
+	c[17].Bool(m.EndlessHook)
+	c[18].Bool(m.Jetpack)
+	c[19].Bool(m.Solo)
+	c[20].Bool(m.Away)
+	c[21].Enum(int32(m.Proof))
+	c[22].Enum(int32(m.Cause))
+	c[23].Int32(m.DeviationX)
+	c[24].Int32(m.DeviationY)
+}
+
+func rowSampleShot(c []table.Column, m *teehistorian.SampleShot) {
+	_ = c[7]
+	c[0].Int32(m.ClientId)
+	c[1].Enum(int32(m.Weapon))
+	c[2].Float32(m.X)
+	c[3].Float32(m.Y)
+	c[4].Float32(m.FromX)
+	c[5].Float32(m.FromY)
+	c[6].Int32(m.SinceTick)
+	c[7].Enum(int32(m.Proof))
 }
 
 func rowPlayer(c []table.Column, m *teehistorian.Player) {

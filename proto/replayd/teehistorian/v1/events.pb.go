@@ -527,6 +527,274 @@ func (DeathRule) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
+// How a state that is calculated agrees with the positions that the file records.
+type Proof int32
+
+const (
+	// Never sent.
+	Proof_PROOF_UNSPECIFIED Proof = 0
+	// The state before the tick, the inputs and the map lead exactly to where the character is recorded.
+	Proof_PROOF_PROVEN Proof = 1
+	// They lead elsewhere. The character is set to where it is recorded, and what else is said of it is a guess.
+	Proof_PROOF_CORRECTED Proof = 2
+	// An earlier state was not known, and so this one is not certain: it is a guess.
+	Proof_PROOF_UNKNOWN Proof = 3
+	// The character has appeared in this tick, and stands as all do that appear. The next tick proves it.
+	Proof_PROOF_APPEARED Proof = 4
+)
+
+// Enum value maps for Proof.
+var (
+	Proof_name = map[int32]string{
+		0: "PROOF_UNSPECIFIED",
+		1: "PROOF_PROVEN",
+		2: "PROOF_CORRECTED",
+		3: "PROOF_UNKNOWN",
+		4: "PROOF_APPEARED",
+	}
+	Proof_value = map[string]int32{
+		"PROOF_UNSPECIFIED": 0,
+		"PROOF_PROVEN":      1,
+		"PROOF_CORRECTED":   2,
+		"PROOF_UNKNOWN":     3,
+		"PROOF_APPEARED":    4,
+	}
+)
+
+func (x Proof) Enum() *Proof {
+	p := new(Proof)
+	*p = x
+	return p
+}
+
+func (x Proof) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Proof) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[8].Descriptor()
+}
+
+func (Proof) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[8]
+}
+
+func (x Proof) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Proof.Descriptor instead.
+func (Proof) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{8}
+}
+
+// Why a state is not proven.
+type ProofCause int32
+
+const (
+	// It is proven, or it contradicts the rules of the game.
+	ProofCause_PROOF_CAUSE_UNSPECIFIED ProofCause = 0
+	// An earlier deviation, since which the state has not become known again.
+	ProofCause_PROOF_CAUSE_DEVIATION ProofCause = 1
+	// A weapon, or something in the map that shoots or pulls.
+	ProofCause_PROOF_CAUSE_WEAPON ProofCause = 2
+	// A tile whose effect is not calculated.
+	ProofCause_PROOF_CAUSE_TILE ProofCause = 3
+	// A command that changes characters.
+	ProofCause_PROOF_CAUSE_COMMAND ProofCause = 4
+	// The client watches, so that its character may be out of the game.
+	ProofCause_PROOF_CAUSE_WATCHING ProofCause = 5
+	// Another character whose state is not known.
+	ProofCause_PROOF_CAUSE_OTHER ProofCause = 6
+	// The server is too old to record all inputs.
+	ProofCause_PROOF_CAUSE_INPUT ProofCause = 7
+	// Nothing was recorded for so long that the ticks were not calculated.
+	ProofCause_PROOF_CAUSE_REST ProofCause = 8
+)
+
+// Enum value maps for ProofCause.
+var (
+	ProofCause_name = map[int32]string{
+		0: "PROOF_CAUSE_UNSPECIFIED",
+		1: "PROOF_CAUSE_DEVIATION",
+		2: "PROOF_CAUSE_WEAPON",
+		3: "PROOF_CAUSE_TILE",
+		4: "PROOF_CAUSE_COMMAND",
+		5: "PROOF_CAUSE_WATCHING",
+		6: "PROOF_CAUSE_OTHER",
+		7: "PROOF_CAUSE_INPUT",
+		8: "PROOF_CAUSE_REST",
+	}
+	ProofCause_value = map[string]int32{
+		"PROOF_CAUSE_UNSPECIFIED": 0,
+		"PROOF_CAUSE_DEVIATION":   1,
+		"PROOF_CAUSE_WEAPON":      2,
+		"PROOF_CAUSE_TILE":        3,
+		"PROOF_CAUSE_COMMAND":     4,
+		"PROOF_CAUSE_WATCHING":    5,
+		"PROOF_CAUSE_OTHER":       6,
+		"PROOF_CAUSE_INPUT":       7,
+		"PROOF_CAUSE_REST":        8,
+	}
+)
+
+func (x ProofCause) Enum() *ProofCause {
+	p := new(ProofCause)
+	*p = x
+	return p
+}
+
+func (x ProofCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ProofCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[9].Descriptor()
+}
+
+func (ProofCause) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[9]
+}
+
+func (x ProofCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ProofCause.Descriptor instead.
+func (ProofCause) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{9}
+}
+
+// What a hook does.
+type HookState int32
+
+const (
+	// Never sent.
+	HookState_HOOK_STATE_UNSPECIFIED HookState = 0
+	// It is not out.
+	HookState_HOOK_STATE_IDLE HookState = 1
+	// It flies, and has met nothing yet.
+	HookState_HOOK_STATE_FLYING HookState = 2
+	// It holds a wall or a character.
+	HookState_HOOK_STATE_HOLDING HookState = 3
+	// It comes back, which takes three ticks.
+	HookState_HOOK_STATE_RETRACTING HookState = 4
+)
+
+// Enum value maps for HookState.
+var (
+	HookState_name = map[int32]string{
+		0: "HOOK_STATE_UNSPECIFIED",
+		1: "HOOK_STATE_IDLE",
+		2: "HOOK_STATE_FLYING",
+		3: "HOOK_STATE_HOLDING",
+		4: "HOOK_STATE_RETRACTING",
+	}
+	HookState_value = map[string]int32{
+		"HOOK_STATE_UNSPECIFIED": 0,
+		"HOOK_STATE_IDLE":        1,
+		"HOOK_STATE_FLYING":      2,
+		"HOOK_STATE_HOLDING":     3,
+		"HOOK_STATE_RETRACTING":  4,
+	}
+)
+
+func (x HookState) Enum() *HookState {
+	p := new(HookState)
+	*p = x
+	return p
+}
+
+func (x HookState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (HookState) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[10].Descriptor()
+}
+
+func (HookState) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[10]
+}
+
+func (x HookState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use HookState.Descriptor instead.
+func (HookState) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{10}
+}
+
+// A weapon.
+type Weapon int32
+
+const (
+	// It is not known: a command has given or taken weapons.
+	Weapon_WEAPON_UNSPECIFIED Weapon = 0
+	// The hammer.
+	Weapon_WEAPON_HAMMER Weapon = 1
+	// The gun.
+	Weapon_WEAPON_GUN Weapon = 2
+	// The shotgun, which pulls.
+	Weapon_WEAPON_SHOTGUN Weapon = 3
+	// The grenade launcher.
+	Weapon_WEAPON_GRENADE Weapon = 4
+	// The laser, which thaws.
+	Weapon_WEAPON_LASER Weapon = 5
+	// The ninja's sword.
+	Weapon_WEAPON_NINJA Weapon = 6
+)
+
+// Enum value maps for Weapon.
+var (
+	Weapon_name = map[int32]string{
+		0: "WEAPON_UNSPECIFIED",
+		1: "WEAPON_HAMMER",
+		2: "WEAPON_GUN",
+		3: "WEAPON_SHOTGUN",
+		4: "WEAPON_GRENADE",
+		5: "WEAPON_LASER",
+		6: "WEAPON_NINJA",
+	}
+	Weapon_value = map[string]int32{
+		"WEAPON_UNSPECIFIED": 0,
+		"WEAPON_HAMMER":      1,
+		"WEAPON_GUN":         2,
+		"WEAPON_SHOTGUN":     3,
+		"WEAPON_GRENADE":     4,
+		"WEAPON_LASER":       5,
+		"WEAPON_NINJA":       6,
+	}
+)
+
+func (x Weapon) Enum() *Weapon {
+	p := new(Weapon)
+	*p = x
+	return p
+}
+
+func (x Weapon) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Weapon) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[11].Descriptor()
+}
+
+func (Weapon) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[11]
+}
+
+func (x Weapon) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Weapon.Descriptor instead.
+func (Weapon) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
+}
+
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -632,6 +900,8 @@ type Event struct {
 	//	*Event_SamplePlayer
 	//	*Event_FactDeath
 	//	*Event_FactRespawn
+	//	*Event_SampleCharacter
+	//	*Event_SampleShot
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -1120,6 +1390,24 @@ func (x *Event) GetFactRespawn() *FactRespawn {
 	return nil
 }
 
+func (x *Event) GetSampleCharacter() *SampleCharacter {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SampleCharacter); ok {
+			return x.SampleCharacter
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetSampleShot() *SampleShot {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_SampleShot); ok {
+			return x.SampleShot
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -1386,6 +1674,18 @@ type Event_FactRespawn struct {
 	FactRespawn *FactRespawn `protobuf:"bytes,53,opt,name=fact_respawn,json=factRespawn,proto3,oneof"`
 }
 
+type Event_SampleCharacter struct {
+	// What the game's physics make of a character at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if
+	// they do not say otherwise. It needs the map.
+	SampleCharacter *SampleCharacter `protobuf:"bytes,54,opt,name=sample_character,json=sampleCharacter,proto3,oneof"`
+}
+
+type Event_SampleShot struct {
+	// What flies at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise. It
+	// needs the map.
+	SampleShot *SampleShot `protobuf:"bytes,55,opt,name=sample_shot,json=sampleShot,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1481,6 +1781,10 @@ func (*Event_SamplePlayer) isEvent_Kind() {}
 func (*Event_FactDeath) isEvent_Kind() {}
 
 func (*Event_FactRespawn) isEvent_Kind() {}
+
+func (*Event_SampleCharacter) isEvent_Kind() {}
+
+func (*Event_SampleShot) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -7590,13 +7894,389 @@ func (x *FactRespawn) GetBeganTick() int32 {
 	return 0
 }
 
+// A character at the end of a tick, as it follows from the game's rules, the inputs and the map: of each character, by ascending client id,
+// at the ticks that a filter asks for, at places as of sample_player. The file records positions alone; each tick they are compared with
+// what was calculated, and proof says how they agree. What is not proven is a guess. The server must be able to read the map of the game:
+// without it a request for the kind is refused. Ammunition is not part of it, as weapons never run out.
+type SampleCharacter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its team, from 0.
+	Team int32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// The recorded coordinate in world units.
+	X int32 `protobuf:"zigzag32,3,opt,name=x,proto3" json:"x,omitempty"`
+	// The recorded coordinate in world units.
+	Y int32 `protobuf:"zigzag32,4,opt,name=y,proto3" json:"y,omitempty"`
+	// The velocity in world units per tick, a multiple of 1/256.
+	VelX float32 `protobuf:"fixed32,5,opt,name=vel_x,json=velX,proto3" json:"vel_x,omitempty"`
+	// The velocity in world units per tick, a multiple of 1/256.
+	VelY float32 `protobuf:"fixed32,6,opt,name=vel_y,json=velY,proto3" json:"vel_y,omitempty"`
+	// What the hook does.
+	Hook HookState `protobuf:"varint,7,opt,name=hook,proto3,enum=replayd.teehistorian.v1.HookState" json:"hook,omitempty"`
+	// The hook's coordinate in world units. Absent while it is idle.
+	HookX *int32 `protobuf:"zigzag32,8,opt,name=hook_x,json=hookX,proto3,oneof" json:"hook_x,omitempty"`
+	// The hook's coordinate in world units. Absent while it is idle.
+	HookY *int32 `protobuf:"zigzag32,9,opt,name=hook_y,json=hookY,proto3,oneof" json:"hook_y,omitempty"`
+	// The client whose character the hook holds. Absent if it holds none.
+	HookedClientId *int32 `protobuf:"varint,10,opt,name=hooked_client_id,json=hookedClientId,proto3,oneof" json:"hooked_client_id,omitempty"`
+	// What is in its hand.
+	Weapon Weapon `protobuf:"varint,11,opt,name=weapon,proto3,enum=replayd.teehistorian.v1.Weapon" json:"weapon,omitempty"`
+	// For how many ticks it cannot shoot.
+	ReloadTicks int32 `protobuf:"varint,12,opt,name=reload_ticks,json=reloadTicks,proto3" json:"reload_ticks,omitempty"`
+	// For how many ticks it is frozen. 0 if it is not.
+	FreezeTicks int32 `protobuf:"varint,13,opt,name=freeze_ticks,json=freezeTicks,proto3" json:"freeze_ticks,omitempty"`
+	// True if it is frozen again and again until something undoes it.
+	DeepFrozen bool `protobuf:"varint,14,opt,name=deep_frozen,json=deepFrozen,proto3" json:"deep_frozen,omitempty"`
+	// True if it can neither walk nor jump until something undoes it.
+	LiveFrozen bool `protobuf:"varint,15,opt,name=live_frozen,json=liveFrozen,proto3" json:"live_frozen,omitempty"`
+	// How often it can jump before it stands again.
+	AirJumpsLeft int32 `protobuf:"varint,16,opt,name=air_jumps_left,json=airJumpsLeft,proto3" json:"air_jumps_left,omitempty"`
+	// True if it can jump without end.
+	EndlessJumps bool `protobuf:"varint,17,opt,name=endless_jumps,json=endlessJumps,proto3" json:"endless_jumps,omitempty"`
+	// True if its hook holds without end.
+	EndlessHook bool `protobuf:"varint,18,opt,name=endless_hook,json=endlessHook,proto3" json:"endless_hook,omitempty"`
+	// True if its gun is a jetpack.
+	Jetpack bool `protobuf:"varint,19,opt,name=jetpack,proto3" json:"jetpack,omitempty"`
+	// True if it meets nobody.
+	Solo bool `protobuf:"varint,20,opt,name=solo,proto3" json:"solo,omitempty"`
+	// True if its client watches, and it is out of the game meanwhile.
+	Away bool `protobuf:"varint,21,opt,name=away,proto3" json:"away,omitempty"`
+	// How this agrees with what is recorded.
+	Proof Proof `protobuf:"varint,22,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why it is not proven.
+	Cause ProofCause `protobuf:"varint,23,opt,name=cause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"cause,omitempty"`
+	// How far the recorded x is from the calculated one. Only with PROOF_CORRECTED.
+	DeviationX int32 `protobuf:"zigzag32,24,opt,name=deviation_x,json=deviationX,proto3" json:"deviation_x,omitempty"`
+	// How far the recorded y is from the calculated one. Only with PROOF_CORRECTED.
+	DeviationY    int32 `protobuf:"zigzag32,25,opt,name=deviation_y,json=deviationY,proto3" json:"deviation_y,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleCharacter) Reset() {
+	*x = SampleCharacter{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleCharacter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleCharacter) ProtoMessage() {}
+
+func (x *SampleCharacter) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleCharacter.ProtoReflect.Descriptor instead.
+func (*SampleCharacter) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *SampleCharacter) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetVelX() float32 {
+	if x != nil {
+		return x.VelX
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetVelY() float32 {
+	if x != nil {
+		return x.VelY
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetHook() HookState {
+	if x != nil {
+		return x.Hook
+	}
+	return HookState_HOOK_STATE_UNSPECIFIED
+}
+
+func (x *SampleCharacter) GetHookX() int32 {
+	if x != nil && x.HookX != nil {
+		return *x.HookX
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetHookY() int32 {
+	if x != nil && x.HookY != nil {
+		return *x.HookY
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetHookedClientId() int32 {
+	if x != nil && x.HookedClientId != nil {
+		return *x.HookedClientId
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetWeapon() Weapon {
+	if x != nil {
+		return x.Weapon
+	}
+	return Weapon_WEAPON_UNSPECIFIED
+}
+
+func (x *SampleCharacter) GetReloadTicks() int32 {
+	if x != nil {
+		return x.ReloadTicks
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetFreezeTicks() int32 {
+	if x != nil {
+		return x.FreezeTicks
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetDeepFrozen() bool {
+	if x != nil {
+		return x.DeepFrozen
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetLiveFrozen() bool {
+	if x != nil {
+		return x.LiveFrozen
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetAirJumpsLeft() int32 {
+	if x != nil {
+		return x.AirJumpsLeft
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetEndlessJumps() bool {
+	if x != nil {
+		return x.EndlessJumps
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetEndlessHook() bool {
+	if x != nil {
+		return x.EndlessHook
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetJetpack() bool {
+	if x != nil {
+		return x.Jetpack
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetSolo() bool {
+	if x != nil {
+		return x.Solo
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetAway() bool {
+	if x != nil {
+		return x.Away
+	}
+	return false
+}
+
+func (x *SampleCharacter) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *SampleCharacter) GetCause() ProofCause {
+	if x != nil {
+		return x.Cause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+func (x *SampleCharacter) GetDeviationX() int32 {
+	if x != nil {
+		return x.DeviationX
+	}
+	return 0
+}
+
+func (x *SampleCharacter) GetDeviationY() int32 {
+	if x != nil {
+		return x.DeviationY
+	}
+	return 0
+}
+
+// A grenade or a beam at the end of a tick, as it follows from the game's rules, the inputs and the map: of each that is there, at the ticks
+// that a filter asks for, behind the characters. A beam stays for some ticks where it has ended. Bullets of guns, which change nothing, are
+// not among them, and at most 512 are. It needs the map, as sample_character does.
+type SampleShot struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client who shot.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The weapon: a grenade, a laser or a shotgun.
+	Weapon Weapon `protobuf:"varint,2,opt,name=weapon,proto3,enum=replayd.teehistorian.v1.Weapon" json:"weapon,omitempty"`
+	// Where it is, in world units. Of a beam the end of its last part.
+	X float32 `protobuf:"fixed32,3,opt,name=x,proto3" json:"x,omitempty"`
+	// Where it is, in world units. Of a beam the end of its last part.
+	Y float32 `protobuf:"fixed32,4,opt,name=y,proto3" json:"y,omitempty"`
+	// Where it was shot; of a beam the beginning of its last part.
+	FromX float32 `protobuf:"fixed32,5,opt,name=from_x,json=fromX,proto3" json:"from_x,omitempty"`
+	// Where it was shot; of a beam the beginning of its last part.
+	FromY float32 `protobuf:"fixed32,6,opt,name=from_y,json=fromY,proto3" json:"from_y,omitempty"`
+	// The tick in which it was shot.
+	SinceTick int32 `protobuf:"varint,7,opt,name=since_tick,json=sinceTick,proto3" json:"since_tick,omitempty"`
+	// PROOF_PROVEN if the state of who shot was proven in that tick, and otherwise PROOF_UNKNOWN.
+	Proof         Proof `protobuf:"varint,8,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SampleShot) Reset() {
+	*x = SampleShot{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SampleShot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SampleShot) ProtoMessage() {}
+
+func (x *SampleShot) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SampleShot.ProtoReflect.Descriptor instead.
+func (*SampleShot) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *SampleShot) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *SampleShot) GetWeapon() Weapon {
+	if x != nil {
+		return x.Weapon
+	}
+	return Weapon_WEAPON_UNSPECIFIED
+}
+
+func (x *SampleShot) GetX() float32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *SampleShot) GetY() float32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *SampleShot) GetFromX() float32 {
+	if x != nil {
+		return x.FromX
+	}
+	return 0
+}
+
+func (x *SampleShot) GetFromY() float32 {
+	if x != nil {
+		return x.FromY
+	}
+	return 0
+}
+
+func (x *SampleShot) GetSinceTick() int32 {
+	if x != nil {
+		return x.SinceTick
+	}
+	return 0
+}
+
+func (x *SampleShot) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
 var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xf3\x1b\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\x92\x1d\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -7662,7 +8342,10 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\rsample_player\x183 \x01(\v2%.replayd.teehistorian.v1.SamplePlayerH\x00R\fsamplePlayer\x12C\n" +
 	"\n" +
 	"fact_death\x184 \x01(\v2\".replayd.teehistorian.v1.FactDeathH\x00R\tfactDeath\x12I\n" +
-	"\ffact_respawn\x185 \x01(\v2$.replayd.teehistorian.v1.FactRespawnH\x00R\vfactRespawn\x12<\n" +
+	"\ffact_respawn\x185 \x01(\v2$.replayd.teehistorian.v1.FactRespawnH\x00R\vfactRespawn\x12U\n" +
+	"\x10sample_character\x186 \x01(\v2(.replayd.teehistorian.v1.SampleCharacterH\x00R\x0fsampleCharacter\x12F\n" +
+	"\vsample_shot\x187 \x01(\v2#.replayd.teehistorian.v1.SampleShotH\x00R\n" +
+	"sampleShot\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -8226,7 +8909,52 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"began_tick\x18\x06 \x01(\x05R\tbeganTickB\a\n" +
 	"\x05_nameB\a\n" +
-	"\x05_team*\xed\x02\n" +
+	"\x05_team\"\xfc\x06\n" +
+	"\x0fSampleCharacter\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\x05R\x04team\x12\f\n" +
+	"\x01x\x18\x03 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x04 \x01(\x11R\x01y\x12\x13\n" +
+	"\x05vel_x\x18\x05 \x01(\x02R\x04velX\x12\x13\n" +
+	"\x05vel_y\x18\x06 \x01(\x02R\x04velY\x126\n" +
+	"\x04hook\x18\a \x01(\x0e2\".replayd.teehistorian.v1.HookStateR\x04hook\x12\x1a\n" +
+	"\x06hook_x\x18\b \x01(\x11H\x00R\x05hookX\x88\x01\x01\x12\x1a\n" +
+	"\x06hook_y\x18\t \x01(\x11H\x01R\x05hookY\x88\x01\x01\x123\n" +
+	"\x10hooked_client_id\x18\n" +
+	" \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\x0ehookedClientId\x88\x01\x01\x127\n" +
+	"\x06weapon\x18\v \x01(\x0e2\x1f.replayd.teehistorian.v1.WeaponR\x06weapon\x12!\n" +
+	"\freload_ticks\x18\f \x01(\x05R\vreloadTicks\x12!\n" +
+	"\ffreeze_ticks\x18\r \x01(\x05R\vfreezeTicks\x12\x1f\n" +
+	"\vdeep_frozen\x18\x0e \x01(\bR\n" +
+	"deepFrozen\x12\x1f\n" +
+	"\vlive_frozen\x18\x0f \x01(\bR\n" +
+	"liveFrozen\x12$\n" +
+	"\x0eair_jumps_left\x18\x10 \x01(\x05R\fairJumpsLeft\x12#\n" +
+	"\rendless_jumps\x18\x11 \x01(\bR\fendlessJumps\x12!\n" +
+	"\fendless_hook\x18\x12 \x01(\bR\vendlessHook\x12\x18\n" +
+	"\ajetpack\x18\x13 \x01(\bR\ajetpack\x12\x12\n" +
+	"\x04solo\x18\x14 \x01(\bR\x04solo\x12\x12\n" +
+	"\x04away\x18\x15 \x01(\bR\x04away\x124\n" +
+	"\x05proof\x18\x16 \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x129\n" +
+	"\x05cause\x18\x17 \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\x05cause\x12\x1f\n" +
+	"\vdeviation_x\x18\x18 \x01(\x11R\n" +
+	"deviationX\x12\x1f\n" +
+	"\vdeviation_y\x18\x19 \x01(\x11R\n" +
+	"deviationYB\t\n" +
+	"\a_hook_xB\t\n" +
+	"\a_hook_yB\x13\n" +
+	"\x11_hooked_client_id\"\x81\x02\n" +
+	"\n" +
+	"SampleShot\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x127\n" +
+	"\x06weapon\x18\x02 \x01(\x0e2\x1f.replayd.teehistorian.v1.WeaponR\x06weapon\x12\f\n" +
+	"\x01x\x18\x03 \x01(\x02R\x01x\x12\f\n" +
+	"\x01y\x18\x04 \x01(\x02R\x01y\x12\x15\n" +
+	"\x06from_x\x18\x05 \x01(\x02R\x05fromX\x12\x15\n" +
+	"\x06from_y\x18\x06 \x01(\x02R\x05fromY\x12\x1d\n" +
+	"\n" +
+	"since_tick\x18\a \x01(\x05R\tsinceTick\x124\n" +
+	"\x05proof\x18\b \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -8278,7 +9006,39 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\tDeathRule\x12\x1a\n" +
 	"\x16DEATH_RULE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16DEATH_RULE_DISAPPEARED\x10\x01\x12\x14\n" +
-	"\x10DEATH_RULE_ASKED\x10\x02B\x82\x01\n" +
+	"\x10DEATH_RULE_ASKED\x10\x02*l\n" +
+	"\x05Proof\x12\x15\n" +
+	"\x11PROOF_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fPROOF_PROVEN\x10\x01\x12\x13\n" +
+	"\x0fPROOF_CORRECTED\x10\x02\x12\x11\n" +
+	"\rPROOF_UNKNOWN\x10\x03\x12\x12\n" +
+	"\x0ePROOF_APPEARED\x10\x04*\xe9\x01\n" +
+	"\n" +
+	"ProofCause\x12\x1b\n" +
+	"\x17PROOF_CAUSE_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15PROOF_CAUSE_DEVIATION\x10\x01\x12\x16\n" +
+	"\x12PROOF_CAUSE_WEAPON\x10\x02\x12\x14\n" +
+	"\x10PROOF_CAUSE_TILE\x10\x03\x12\x17\n" +
+	"\x13PROOF_CAUSE_COMMAND\x10\x04\x12\x18\n" +
+	"\x14PROOF_CAUSE_WATCHING\x10\x05\x12\x15\n" +
+	"\x11PROOF_CAUSE_OTHER\x10\x06\x12\x15\n" +
+	"\x11PROOF_CAUSE_INPUT\x10\a\x12\x14\n" +
+	"\x10PROOF_CAUSE_REST\x10\b*\x86\x01\n" +
+	"\tHookState\x12\x1a\n" +
+	"\x16HOOK_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fHOOK_STATE_IDLE\x10\x01\x12\x15\n" +
+	"\x11HOOK_STATE_FLYING\x10\x02\x12\x16\n" +
+	"\x12HOOK_STATE_HOLDING\x10\x03\x12\x19\n" +
+	"\x15HOOK_STATE_RETRACTING\x10\x04*\x8f\x01\n" +
+	"\x06Weapon\x12\x16\n" +
+	"\x12WEAPON_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rWEAPON_HAMMER\x10\x01\x12\x0e\n" +
+	"\n" +
+	"WEAPON_GUN\x10\x02\x12\x12\n" +
+	"\x0eWEAPON_SHOTGUN\x10\x03\x12\x12\n" +
+	"\x0eWEAPON_GRENADE\x10\x04\x12\x10\n" +
+	"\fWEAPON_LASER\x10\x05\x12\x10\n" +
+	"\fWEAPON_NINJA\x10\x06B\x82\x01\n" +
 	"\x1bdev.replayd.teehistorian.v1P\x01ZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1\xaa\x02\x17Replayd.Teehistorian.V1b\x06proto3"
 
 var (
@@ -8293,8 +9053,8 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_teehistorian_v1_events_proto_rawDescData
 }
 
-var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -8304,185 +9064,199 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(SessionEnd)(0),              // 5: replayd.teehistorian.v1.SessionEnd
 	(CommandSource)(0),           // 6: replayd.teehistorian.v1.CommandSource
 	(DeathRule)(0),               // 7: replayd.teehistorian.v1.DeathRule
-	(*EventList)(nil),            // 8: replayd.teehistorian.v1.EventList
-	(*Event)(nil),                // 9: replayd.teehistorian.v1.Event
-	(*Player)(nil),               // 10: replayd.teehistorian.v1.Player
-	(*Damage)(nil),               // 11: replayd.teehistorian.v1.Damage
-	(*Tick)(nil),                 // 12: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 13: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 14: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 15: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 16: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 17: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 18: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 19: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 20: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 21: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 22: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 23: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 24: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 25: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 26: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 27: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 28: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 29: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 30: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 31: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 32: replayd.teehistorian.v1.SaveSuccess
-	(*SavedTeam)(nil),            // 33: replayd.teehistorian.v1.SavedTeam
-	(*SavedSwitch)(nil),          // 34: replayd.teehistorian.v1.SavedSwitch
-	(*SavedWeapon)(nil),          // 35: replayd.teehistorian.v1.SavedWeapon
-	(*SavedTee)(nil),             // 36: replayd.teehistorian.v1.SavedTee
-	(*SaveFailure)(nil),          // 37: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 38: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 39: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 40: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 41: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 42: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 43: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 44: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 45: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 46: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 47: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 48: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 49: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 50: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 51: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 52: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 53: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 54: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 55: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 56: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 57: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 58: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 59: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 60: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 61: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 62: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 63: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 64: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 65: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 66: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 67: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 68: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 69: replayd.teehistorian.v1.Command
-	(*FactFinish)(nil),           // 70: replayd.teehistorian.v1.FactFinish
-	(*FactSession)(nil),          // 71: replayd.teehistorian.v1.FactSession
-	(*FactTeam)(nil),             // 72: replayd.teehistorian.v1.FactTeam
-	(*FactSave)(nil),             // 73: replayd.teehistorian.v1.FactSave
-	(*FactInputStats)(nil),       // 74: replayd.teehistorian.v1.FactInputStats
-	(*FactChat)(nil),             // 75: replayd.teehistorian.v1.FactChat
-	(*FactCallVote)(nil),         // 76: replayd.teehistorian.v1.FactCallVote
-	(*FactVote)(nil),             // 77: replayd.teehistorian.v1.FactVote
-	(*FactCommand)(nil),          // 78: replayd.teehistorian.v1.FactCommand
-	(*SamplePlayer)(nil),         // 79: replayd.teehistorian.v1.SamplePlayer
-	(*FactDeath)(nil),            // 80: replayd.teehistorian.v1.FactDeath
-	(*FactRespawn)(nil),          // 81: replayd.teehistorian.v1.FactRespawn
+	(Proof)(0),                   // 8: replayd.teehistorian.v1.Proof
+	(ProofCause)(0),              // 9: replayd.teehistorian.v1.ProofCause
+	(HookState)(0),               // 10: replayd.teehistorian.v1.HookState
+	(Weapon)(0),                  // 11: replayd.teehistorian.v1.Weapon
+	(*EventList)(nil),            // 12: replayd.teehistorian.v1.EventList
+	(*Event)(nil),                // 13: replayd.teehistorian.v1.Event
+	(*Player)(nil),               // 14: replayd.teehistorian.v1.Player
+	(*Damage)(nil),               // 15: replayd.teehistorian.v1.Damage
+	(*Tick)(nil),                 // 16: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 17: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 18: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 19: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 20: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 21: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 22: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 23: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 24: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 25: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 26: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 27: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 28: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 29: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 30: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 31: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 32: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 33: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 34: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 35: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 36: replayd.teehistorian.v1.SaveSuccess
+	(*SavedTeam)(nil),            // 37: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 38: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 39: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 40: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 41: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 42: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 43: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 44: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 45: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 46: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 47: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 48: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 49: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 50: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 51: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 52: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 53: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 54: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 55: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 56: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 57: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 58: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 59: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 60: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 61: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 62: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 63: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 64: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 65: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 66: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 67: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 68: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 69: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 70: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 71: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 72: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 73: replayd.teehistorian.v1.Command
+	(*FactFinish)(nil),           // 74: replayd.teehistorian.v1.FactFinish
+	(*FactSession)(nil),          // 75: replayd.teehistorian.v1.FactSession
+	(*FactTeam)(nil),             // 76: replayd.teehistorian.v1.FactTeam
+	(*FactSave)(nil),             // 77: replayd.teehistorian.v1.FactSave
+	(*FactInputStats)(nil),       // 78: replayd.teehistorian.v1.FactInputStats
+	(*FactChat)(nil),             // 79: replayd.teehistorian.v1.FactChat
+	(*FactCallVote)(nil),         // 80: replayd.teehistorian.v1.FactCallVote
+	(*FactVote)(nil),             // 81: replayd.teehistorian.v1.FactVote
+	(*FactCommand)(nil),          // 82: replayd.teehistorian.v1.FactCommand
+	(*SamplePlayer)(nil),         // 83: replayd.teehistorian.v1.SamplePlayer
+	(*FactDeath)(nil),            // 84: replayd.teehistorian.v1.FactDeath
+	(*FactRespawn)(nil),          // 85: replayd.teehistorian.v1.FactRespawn
+	(*SampleCharacter)(nil),      // 86: replayd.teehistorian.v1.SampleCharacter
+	(*SampleShot)(nil),           // 87: replayd.teehistorian.v1.SampleShot
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
-	9,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	13, // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	18, // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	12, // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	17, // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	50, // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	14, // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	15, // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	19, // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	20, // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	21, // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	22, // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	23, // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	24, // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	25, // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	26, // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	27, // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	28, // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	29, // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	30, // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	31, // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	32, // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	37, // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	38, // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	39, // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	40, // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	41, // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	42, // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	43, // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	44, // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	45, // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	46, // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	47, // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	48, // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	49, // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	11, // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
-	70, // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
-	71, // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
-	72, // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
-	73, // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
-	73, // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
-	74, // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
-	75, // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
-	76, // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
-	77, // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
-	78, // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
-	79, // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
-	80, // 47: replayd.teehistorian.v1.Event.fact_death:type_name -> replayd.teehistorian.v1.FactDeath
-	81, // 48: replayd.teehistorian.v1.Event.fact_respawn:type_name -> replayd.teehistorian.v1.FactRespawn
-	0,  // 49: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	10, // 50: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	10, // 51: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	16, // 52: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	16, // 53: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	16, // 54: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,  // 55: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,  // 56: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	33, // 57: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	36, // 58: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	34, // 59: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	35, // 60: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	33, // 61: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,  // 62: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	16, // 63: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	55, // 64: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	56, // 65: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,  // 66: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,  // 67: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	51, // 68: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	52, // 69: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	53, // 70: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	54, // 71: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	54, // 72: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	57, // 73: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	58, // 74: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	59, // 75: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	60, // 76: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	61, // 77: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	62, // 78: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	63, // 79: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	64, // 80: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	65, // 81: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	66, // 82: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	67, // 83: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	68, // 84: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	69, // 85: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,  // 86: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,  // 87: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	55, // 88: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	56, // 89: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	56, // 90: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	5,  // 91: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
-	1,  // 92: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	3,  // 93: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
-	6,  // 94: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
-	1,  // 95: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	16, // 96: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
-	7,  // 97: replayd.teehistorian.v1.FactDeath.rule:type_name -> replayd.teehistorian.v1.DeathRule
-	98, // [98:98] is the sub-list for method output_type
-	98, // [98:98] is the sub-list for method input_type
-	98, // [98:98] is the sub-list for extension type_name
-	98, // [98:98] is the sub-list for extension extendee
-	0,  // [0:98] is the sub-list for field type_name
+	13,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
+	17,  // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	22,  // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	16,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	21,  // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	54,  // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	18,  // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	19,  // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	23,  // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	24,  // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	25,  // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	26,  // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	27,  // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	28,  // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	29,  // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	30,  // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	31,  // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	32,  // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	33,  // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	34,  // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	35,  // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	36,  // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	41,  // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	42,  // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	43,  // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	44,  // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	45,  // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	46,  // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	47,  // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	48,  // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	49,  // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	50,  // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	51,  // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	52,  // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	53,  // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	15,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
+	74,  // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
+	75,  // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
+	76,  // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
+	77,  // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
+	77,  // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
+	78,  // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
+	79,  // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
+	80,  // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
+	81,  // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
+	82,  // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
+	83,  // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
+	84,  // 47: replayd.teehistorian.v1.Event.fact_death:type_name -> replayd.teehistorian.v1.FactDeath
+	85,  // 48: replayd.teehistorian.v1.Event.fact_respawn:type_name -> replayd.teehistorian.v1.FactRespawn
+	86,  // 49: replayd.teehistorian.v1.Event.sample_character:type_name -> replayd.teehistorian.v1.SampleCharacter
+	87,  // 50: replayd.teehistorian.v1.Event.sample_shot:type_name -> replayd.teehistorian.v1.SampleShot
+	0,   // 51: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	14,  // 52: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	14,  // 53: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	20,  // 54: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	20,  // 55: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	20,  // 56: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,   // 57: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,   // 58: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	37,  // 59: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	40,  // 60: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	38,  // 61: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	39,  // 62: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	37,  // 63: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,   // 64: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	20,  // 65: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	59,  // 66: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	60,  // 67: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,   // 68: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,   // 69: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	55,  // 70: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	56,  // 71: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	57,  // 72: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	58,  // 73: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	58,  // 74: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	61,  // 75: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	62,  // 76: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	63,  // 77: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	64,  // 78: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	65,  // 79: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	66,  // 80: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	67,  // 81: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	68,  // 82: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	69,  // 83: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	70,  // 84: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	71,  // 85: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	72,  // 86: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	73,  // 87: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,   // 88: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,   // 89: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	59,  // 90: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	60,  // 91: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	60,  // 92: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	5,   // 93: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
+	1,   // 94: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	3,   // 95: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
+	6,   // 96: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
+	1,   // 97: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	20,  // 98: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
+	7,   // 99: replayd.teehistorian.v1.FactDeath.rule:type_name -> replayd.teehistorian.v1.DeathRule
+	10,  // 100: replayd.teehistorian.v1.SampleCharacter.hook:type_name -> replayd.teehistorian.v1.HookState
+	11,  // 101: replayd.teehistorian.v1.SampleCharacter.weapon:type_name -> replayd.teehistorian.v1.Weapon
+	8,   // 102: replayd.teehistorian.v1.SampleCharacter.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 103: replayd.teehistorian.v1.SampleCharacter.cause:type_name -> replayd.teehistorian.v1.ProofCause
+	11,  // 104: replayd.teehistorian.v1.SampleShot.weapon:type_name -> replayd.teehistorian.v1.Weapon
+	8,   // 105: replayd.teehistorian.v1.SampleShot.proof:type_name -> replayd.teehistorian.v1.Proof
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -8539,6 +9313,8 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_SamplePlayer)(nil),
 		(*Event_FactDeath)(nil),
 		(*Event_FactRespawn)(nil),
+		(*Event_SampleCharacter)(nil),
+		(*Event_SampleShot)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
@@ -8587,13 +9363,14 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	file_replayd_teehistorian_v1_events_proto_msgTypes[71].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[72].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[73].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[74].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   74,
+			NumEnums:      12,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

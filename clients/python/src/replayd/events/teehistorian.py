@@ -782,6 +782,40 @@ class FactRespawn(_Event):
         return self.event.fact_respawn
 
 
+class SampleCharacter(_Event):
+    """What the game's physics make of a character at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if
+    they do not say otherwise. It needs the map."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sample_character"] = "sample_character"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SampleCharacter:
+        return self.event.sample_character
+
+
+class SampleShot(_Event):
+    """What flies at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise. It
+    needs the map."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["sample_shot"] = "sample_shot"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.SampleShot:
+        return self.event.sample_shot
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -847,6 +881,8 @@ Event: _TypeAlias = _Union[
     SamplePlayer,
     FactDeath,
     FactRespawn,
+    SampleCharacter,
+    SampleShot,
     Unknown,
 ]
 """An event of any kind."""
@@ -900,6 +936,8 @@ Kind: _TypeAlias = _Literal[
     "sample_player",
     "fact_death",
     "fact_respawn",
+    "sample_character",
+    "sample_shot",
 ]
 """The names of the kinds, as in filters."""
 
@@ -957,6 +995,8 @@ FORMAT: _Format[Event, Batch] = _Format(
         "sample_player": SamplePlayer,
         "fact_death": FactDeath,
         "fact_respawn": FactRespawn,
+        "sample_character": SampleCharacter,
+        "sample_shot": SampleShot,
     },
     Unknown,
 )

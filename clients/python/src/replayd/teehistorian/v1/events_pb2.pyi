@@ -303,6 +303,158 @@ away where a character has appeared in this file.
 """
 Global___DeathRule: typing_extensions.TypeAlias = DeathRule
 
+class _Proof:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ProofEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Proof.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    PROOF_UNSPECIFIED: _Proof.ValueType  # 0
+    """Never sent."""
+    PROOF_PROVEN: _Proof.ValueType  # 1
+    """The state before the tick, the inputs and the map lead exactly to where the character is recorded."""
+    PROOF_CORRECTED: _Proof.ValueType  # 2
+    """They lead elsewhere. The character is set to where it is recorded, and what else is said of it is a guess."""
+    PROOF_UNKNOWN: _Proof.ValueType  # 3
+    """An earlier state was not known, and so this one is not certain: it is a guess."""
+    PROOF_APPEARED: _Proof.ValueType  # 4
+    """The character has appeared in this tick, and stands as all do that appear. The next tick proves it."""
+
+class Proof(_Proof, metaclass=_ProofEnumTypeWrapper):
+    """How a state that is calculated agrees with the positions that the file records."""
+
+PROOF_UNSPECIFIED: Proof.ValueType  # 0
+"""Never sent."""
+PROOF_PROVEN: Proof.ValueType  # 1
+"""The state before the tick, the inputs and the map lead exactly to where the character is recorded."""
+PROOF_CORRECTED: Proof.ValueType  # 2
+"""They lead elsewhere. The character is set to where it is recorded, and what else is said of it is a guess."""
+PROOF_UNKNOWN: Proof.ValueType  # 3
+"""An earlier state was not known, and so this one is not certain: it is a guess."""
+PROOF_APPEARED: Proof.ValueType  # 4
+"""The character has appeared in this tick, and stands as all do that appear. The next tick proves it."""
+Global___Proof: typing_extensions.TypeAlias = Proof
+
+class _ProofCause:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ProofCauseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ProofCause.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    PROOF_CAUSE_UNSPECIFIED: _ProofCause.ValueType  # 0
+    """It is proven, or it contradicts the rules of the game."""
+    PROOF_CAUSE_DEVIATION: _ProofCause.ValueType  # 1
+    """An earlier deviation, since which the state has not become known again."""
+    PROOF_CAUSE_WEAPON: _ProofCause.ValueType  # 2
+    """A weapon, or something in the map that shoots or pulls."""
+    PROOF_CAUSE_TILE: _ProofCause.ValueType  # 3
+    """A tile whose effect is not calculated."""
+    PROOF_CAUSE_COMMAND: _ProofCause.ValueType  # 4
+    """A command that changes characters."""
+    PROOF_CAUSE_WATCHING: _ProofCause.ValueType  # 5
+    """The client watches, so that its character may be out of the game."""
+    PROOF_CAUSE_OTHER: _ProofCause.ValueType  # 6
+    """Another character whose state is not known."""
+    PROOF_CAUSE_INPUT: _ProofCause.ValueType  # 7
+    """The server is too old to record all inputs."""
+    PROOF_CAUSE_REST: _ProofCause.ValueType  # 8
+    """Nothing was recorded for so long that the ticks were not calculated."""
+
+class ProofCause(_ProofCause, metaclass=_ProofCauseEnumTypeWrapper):
+    """Why a state is not proven."""
+
+PROOF_CAUSE_UNSPECIFIED: ProofCause.ValueType  # 0
+"""It is proven, or it contradicts the rules of the game."""
+PROOF_CAUSE_DEVIATION: ProofCause.ValueType  # 1
+"""An earlier deviation, since which the state has not become known again."""
+PROOF_CAUSE_WEAPON: ProofCause.ValueType  # 2
+"""A weapon, or something in the map that shoots or pulls."""
+PROOF_CAUSE_TILE: ProofCause.ValueType  # 3
+"""A tile whose effect is not calculated."""
+PROOF_CAUSE_COMMAND: ProofCause.ValueType  # 4
+"""A command that changes characters."""
+PROOF_CAUSE_WATCHING: ProofCause.ValueType  # 5
+"""The client watches, so that its character may be out of the game."""
+PROOF_CAUSE_OTHER: ProofCause.ValueType  # 6
+"""Another character whose state is not known."""
+PROOF_CAUSE_INPUT: ProofCause.ValueType  # 7
+"""The server is too old to record all inputs."""
+PROOF_CAUSE_REST: ProofCause.ValueType  # 8
+"""Nothing was recorded for so long that the ticks were not calculated."""
+Global___ProofCause: typing_extensions.TypeAlias = ProofCause
+
+class _HookState:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _HookStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_HookState.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    HOOK_STATE_UNSPECIFIED: _HookState.ValueType  # 0
+    """Never sent."""
+    HOOK_STATE_IDLE: _HookState.ValueType  # 1
+    """It is not out."""
+    HOOK_STATE_FLYING: _HookState.ValueType  # 2
+    """It flies, and has met nothing yet."""
+    HOOK_STATE_HOLDING: _HookState.ValueType  # 3
+    """It holds a wall or a character."""
+    HOOK_STATE_RETRACTING: _HookState.ValueType  # 4
+    """It comes back, which takes three ticks."""
+
+class HookState(_HookState, metaclass=_HookStateEnumTypeWrapper):
+    """What a hook does."""
+
+HOOK_STATE_UNSPECIFIED: HookState.ValueType  # 0
+"""Never sent."""
+HOOK_STATE_IDLE: HookState.ValueType  # 1
+"""It is not out."""
+HOOK_STATE_FLYING: HookState.ValueType  # 2
+"""It flies, and has met nothing yet."""
+HOOK_STATE_HOLDING: HookState.ValueType  # 3
+"""It holds a wall or a character."""
+HOOK_STATE_RETRACTING: HookState.ValueType  # 4
+"""It comes back, which takes three ticks."""
+Global___HookState: typing_extensions.TypeAlias = HookState
+
+class _Weapon:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _WeaponEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Weapon.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    WEAPON_UNSPECIFIED: _Weapon.ValueType  # 0
+    """It is not known: a command has given or taken weapons."""
+    WEAPON_HAMMER: _Weapon.ValueType  # 1
+    """The hammer."""
+    WEAPON_GUN: _Weapon.ValueType  # 2
+    """The gun."""
+    WEAPON_SHOTGUN: _Weapon.ValueType  # 3
+    """The shotgun, which pulls."""
+    WEAPON_GRENADE: _Weapon.ValueType  # 4
+    """The grenade launcher."""
+    WEAPON_LASER: _Weapon.ValueType  # 5
+    """The laser, which thaws."""
+    WEAPON_NINJA: _Weapon.ValueType  # 6
+    """The ninja's sword."""
+
+class Weapon(_Weapon, metaclass=_WeaponEnumTypeWrapper):
+    """A weapon."""
+
+WEAPON_UNSPECIFIED: Weapon.ValueType  # 0
+"""It is not known: a command has given or taken weapons."""
+WEAPON_HAMMER: Weapon.ValueType  # 1
+"""The hammer."""
+WEAPON_GUN: Weapon.ValueType  # 2
+"""The gun."""
+WEAPON_SHOTGUN: Weapon.ValueType  # 3
+"""The shotgun, which pulls."""
+WEAPON_GRENADE: Weapon.ValueType  # 4
+"""The grenade launcher."""
+WEAPON_LASER: Weapon.ValueType  # 5
+"""The laser, which thaws."""
+WEAPON_NINJA: Weapon.ValueType  # 6
+"""The ninja's sword."""
+Global___Weapon: typing_extensions.TypeAlias = Weapon
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch, in the order in which the server recorded them."""
@@ -379,6 +531,8 @@ class Event(google.protobuf.message.Message):
     SAMPLE_PLAYER_FIELD_NUMBER: builtins.int
     FACT_DEATH_FIELD_NUMBER: builtins.int
     FACT_RESPAWN_FIELD_NUMBER: builtins.int
+    SAMPLE_CHARACTER_FIELD_NUMBER: builtins.int
+    SAMPLE_SHOT_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -582,6 +736,18 @@ class Event(google.protobuf.message.Message):
         """A client's character has spawned again. A fact: computed from several events, and only sent to those who name the kind."""
 
     @property
+    def sample_character(self) -> Global___SampleCharacter:
+        """What the game's physics make of a character at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if
+        they do not say otherwise. It needs the map.
+        """
+
+    @property
+    def sample_shot(self) -> Global___SampleShot:
+        """What flies at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise. It
+        needs the map.
+        """
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -647,15 +813,17 @@ class Event(google.protobuf.message.Message):
         sample_player: Global___SamplePlayer | None = ...,
         fact_death: Global___FactDeath | None = ...,
         fact_respawn: Global___FactRespawn | None = ...,
+        sample_character: Global___SampleCharacter | None = ...,
+        sample_shot: Global___SampleShot | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_character", b"sample_character", "sample_player", b"sample_player", "sample_shot", b"sample_shot", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_player", b"sample_player", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_character", b"sample_character", "sample_player", b"sample_player", "sample_shot", b"sample_shot", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player", "fact_death", "fact_respawn"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player", "fact_death", "fact_respawn", "sample_character", "sample_shot"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -3658,3 +3826,186 @@ class FactRespawn(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
 
 Global___FactRespawn: typing_extensions.TypeAlias = FactRespawn
+
+@typing.final
+class SampleCharacter(google.protobuf.message.Message):
+    """A character at the end of a tick, as it follows from the game's rules, the inputs and the map: of each character, by ascending client id,
+    at the ticks that a filter asks for, at places as of sample_player. The file records positions alone; each tick they are compared with
+    what was calculated, and proof says how they agree. What is not proven is a guess. The server must be able to read the map of the game:
+    without it a request for the kind is refused. Ammunition is not part of it, as weapons never run out.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    VEL_X_FIELD_NUMBER: builtins.int
+    VEL_Y_FIELD_NUMBER: builtins.int
+    HOOK_FIELD_NUMBER: builtins.int
+    HOOK_X_FIELD_NUMBER: builtins.int
+    HOOK_Y_FIELD_NUMBER: builtins.int
+    HOOKED_CLIENT_ID_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    RELOAD_TICKS_FIELD_NUMBER: builtins.int
+    FREEZE_TICKS_FIELD_NUMBER: builtins.int
+    DEEP_FROZEN_FIELD_NUMBER: builtins.int
+    LIVE_FROZEN_FIELD_NUMBER: builtins.int
+    AIR_JUMPS_LEFT_FIELD_NUMBER: builtins.int
+    ENDLESS_JUMPS_FIELD_NUMBER: builtins.int
+    ENDLESS_HOOK_FIELD_NUMBER: builtins.int
+    JETPACK_FIELD_NUMBER: builtins.int
+    SOLO_FIELD_NUMBER: builtins.int
+    AWAY_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    CAUSE_FIELD_NUMBER: builtins.int
+    DEVIATION_X_FIELD_NUMBER: builtins.int
+    DEVIATION_Y_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    team: builtins.int
+    """Its team, from 0."""
+    x: builtins.int
+    """The recorded coordinate in world units."""
+    y: builtins.int
+    """The recorded coordinate in world units."""
+    vel_x: builtins.float
+    """The velocity in world units per tick, a multiple of 1/256."""
+    vel_y: builtins.float
+    """The velocity in world units per tick, a multiple of 1/256."""
+    hook: Global___HookState.ValueType
+    """What the hook does."""
+    hook_x: builtins.int
+    """The hook's coordinate in world units. Absent while it is idle."""
+    hook_y: builtins.int
+    """The hook's coordinate in world units. Absent while it is idle."""
+    hooked_client_id: builtins.int
+    """The client whose character the hook holds. Absent if it holds none."""
+    weapon: Global___Weapon.ValueType
+    """What is in its hand."""
+    reload_ticks: builtins.int
+    """For how many ticks it cannot shoot."""
+    freeze_ticks: builtins.int
+    """For how many ticks it is frozen. 0 if it is not."""
+    deep_frozen: builtins.bool
+    """True if it is frozen again and again until something undoes it."""
+    live_frozen: builtins.bool
+    """True if it can neither walk nor jump until something undoes it."""
+    air_jumps_left: builtins.int
+    """How often it can jump before it stands again."""
+    endless_jumps: builtins.bool
+    """True if it can jump without end."""
+    endless_hook: builtins.bool
+    """True if its hook holds without end."""
+    jetpack: builtins.bool
+    """True if its gun is a jetpack."""
+    solo: builtins.bool
+    """True if it meets nobody."""
+    away: builtins.bool
+    """True if its client watches, and it is out of the game meanwhile."""
+    proof: Global___Proof.ValueType
+    """How this agrees with what is recorded."""
+    cause: Global___ProofCause.ValueType
+    """Why it is not proven."""
+    deviation_x: builtins.int
+    """How far the recorded x is from the calculated one. Only with PROOF_CORRECTED."""
+    deviation_y: builtins.int
+    """How far the recorded y is from the calculated one. Only with PROOF_CORRECTED."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        vel_x: builtins.float = ...,
+        vel_y: builtins.float = ...,
+        hook: Global___HookState.ValueType = ...,
+        hook_x: builtins.int | None = ...,
+        hook_y: builtins.int | None = ...,
+        hooked_client_id: builtins.int | None = ...,
+        weapon: Global___Weapon.ValueType = ...,
+        reload_ticks: builtins.int = ...,
+        freeze_ticks: builtins.int = ...,
+        deep_frozen: builtins.bool = ...,
+        live_frozen: builtins.bool = ...,
+        air_jumps_left: builtins.int = ...,
+        endless_jumps: builtins.bool = ...,
+        endless_hook: builtins.bool = ...,
+        jetpack: builtins.bool = ...,
+        solo: builtins.bool = ...,
+        away: builtins.bool = ...,
+        proof: Global___Proof.ValueType = ...,
+        cause: Global___ProofCause.ValueType = ...,
+        deviation_x: builtins.int = ...,
+        deviation_y: builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hook_x", b"_hook_x", "_hook_y", b"_hook_y", "_hooked_client_id", b"_hooked_client_id", "hook_x", b"hook_x", "hook_y", b"hook_y", "hooked_client_id", b"hooked_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hook_x", b"_hook_x", "_hook_y", b"_hook_y", "_hooked_client_id", b"_hooked_client_id", "air_jumps_left", b"air_jumps_left", "away", b"away", "cause", b"cause", "client_id", b"client_id", "deep_frozen", b"deep_frozen", "deviation_x", b"deviation_x", "deviation_y", b"deviation_y", "endless_hook", b"endless_hook", "endless_jumps", b"endless_jumps", "freeze_ticks", b"freeze_ticks", "hook", b"hook", "hook_x", b"hook_x", "hook_y", b"hook_y", "hooked_client_id", b"hooked_client_id", "jetpack", b"jetpack", "live_frozen", b"live_frozen", "proof", b"proof", "reload_ticks", b"reload_ticks", "solo", b"solo", "team", b"team", "vel_x", b"vel_x", "vel_y", b"vel_y", "weapon", b"weapon", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hook_x: typing_extensions.TypeAlias = typing.Literal["hook_x"]
+    _WhichOneofArgType__hook_x: typing_extensions.TypeAlias = typing.Literal["_hook_x", b"_hook_x"]
+    _WhichOneofReturnType__hook_y: typing_extensions.TypeAlias = typing.Literal["hook_y"]
+    _WhichOneofArgType__hook_y: typing_extensions.TypeAlias = typing.Literal["_hook_y", b"_hook_y"]
+    _WhichOneofReturnType__hooked_client_id: typing_extensions.TypeAlias = typing.Literal["hooked_client_id"]
+    _WhichOneofArgType__hooked_client_id: typing_extensions.TypeAlias = typing.Literal["_hooked_client_id", b"_hooked_client_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hook_x) -> _WhichOneofReturnType__hook_x | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hook_y) -> _WhichOneofReturnType__hook_y | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hooked_client_id) -> _WhichOneofReturnType__hooked_client_id | None: ...
+
+Global___SampleCharacter: typing_extensions.TypeAlias = SampleCharacter
+
+@typing.final
+class SampleShot(google.protobuf.message.Message):
+    """A grenade or a beam at the end of a tick, as it follows from the game's rules, the inputs and the map: of each that is there, at the ticks
+    that a filter asks for, behind the characters. A beam stays for some ticks where it has ended. Bullets of guns, which change nothing, are
+    not among them, and at most 512 are. It needs the map, as sample_character does.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    FROM_X_FIELD_NUMBER: builtins.int
+    FROM_Y_FIELD_NUMBER: builtins.int
+    SINCE_TICK_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client who shot."""
+    weapon: Global___Weapon.ValueType
+    """The weapon: a grenade, a laser or a shotgun."""
+    x: builtins.float
+    """Where it is, in world units. Of a beam the end of its last part."""
+    y: builtins.float
+    """Where it is, in world units. Of a beam the end of its last part."""
+    from_x: builtins.float
+    """Where it was shot; of a beam the beginning of its last part."""
+    from_y: builtins.float
+    """Where it was shot; of a beam the beginning of its last part."""
+    since_tick: builtins.int
+    """The tick in which it was shot."""
+    proof: Global___Proof.ValueType
+    """PROOF_PROVEN if the state of who shot was proven in that tick, and otherwise PROOF_UNKNOWN."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        weapon: Global___Weapon.ValueType = ...,
+        x: builtins.float = ...,
+        y: builtins.float = ...,
+        from_x: builtins.float = ...,
+        from_y: builtins.float = ...,
+        since_tick: builtins.int = ...,
+        proof: Global___Proof.ValueType = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "from_x", b"from_x", "from_y", b"from_y", "proof", b"proof", "since_tick", b"since_tick", "weapon", b"weapon", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___SampleShot: typing_extensions.TypeAlias = SampleShot

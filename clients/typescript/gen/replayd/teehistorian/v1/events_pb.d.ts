@@ -440,6 +440,24 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: FactRespawn;
     case: "factRespawn";
+  } | {
+    /**
+     * What the game's physics make of a character at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if
+     * they do not say otherwise. It needs the map.
+     *
+     * @generated from field: replayd.teehistorian.v1.SampleCharacter sample_character = 54;
+     */
+    value: SampleCharacter;
+    case: "sampleCharacter";
+  } | {
+    /**
+     * What flies at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise. It
+     * needs the map.
+     *
+     * @generated from field: replayd.teehistorian.v1.SampleShot sample_shot = 55;
+     */
+    value: SampleShot;
+    case: "sampleShot";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -4003,6 +4021,268 @@ export declare type FactRespawn = Message$1<"replayd.teehistorian.v1.FactRespawn
 export declare const FactRespawnSchema: GenMessage<FactRespawn>;
 
 /**
+ * A character at the end of a tick, as it follows from the game's rules, the inputs and the map: of each character, by ascending client id,
+ * at the ticks that a filter asks for, at places as of sample_player. The file records positions alone; each tick they are compared with
+ * what was calculated, and proof says how they agree. What is not proven is a guess. The server must be able to read the map of the game:
+ * without it a request for the kind is refused. Ammunition is not part of it, as weapons never run out.
+ *
+ * @generated from message replayd.teehistorian.v1.SampleCharacter
+ */
+export declare type SampleCharacter = Message$1<"replayd.teehistorian.v1.SampleCharacter"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its team, from 0.
+   *
+   * @generated from field: int32 team = 2;
+   */
+  team: number;
+
+  /**
+   * The recorded coordinate in world units.
+   *
+   * @generated from field: sint32 x = 3;
+   */
+  x: number;
+
+  /**
+   * The recorded coordinate in world units.
+   *
+   * @generated from field: sint32 y = 4;
+   */
+  y: number;
+
+  /**
+   * The velocity in world units per tick, a multiple of 1/256.
+   *
+   * @generated from field: float vel_x = 5;
+   */
+  velX: number;
+
+  /**
+   * The velocity in world units per tick, a multiple of 1/256.
+   *
+   * @generated from field: float vel_y = 6;
+   */
+  velY: number;
+
+  /**
+   * What the hook does.
+   *
+   * @generated from field: replayd.teehistorian.v1.HookState hook = 7;
+   */
+  hook: HookState;
+
+  /**
+   * The hook's coordinate in world units. Absent while it is idle.
+   *
+   * @generated from field: optional sint32 hook_x = 8;
+   */
+  hookX?: number | undefined;
+
+  /**
+   * The hook's coordinate in world units. Absent while it is idle.
+   *
+   * @generated from field: optional sint32 hook_y = 9;
+   */
+  hookY?: number | undefined;
+
+  /**
+   * The client whose character the hook holds. Absent if it holds none.
+   *
+   * @generated from field: optional int32 hooked_client_id = 10;
+   */
+  hookedClientId?: number | undefined;
+
+  /**
+   * What is in its hand.
+   *
+   * @generated from field: replayd.teehistorian.v1.Weapon weapon = 11;
+   */
+  weapon: Weapon;
+
+  /**
+   * For how many ticks it cannot shoot.
+   *
+   * @generated from field: int32 reload_ticks = 12;
+   */
+  reloadTicks: number;
+
+  /**
+   * For how many ticks it is frozen. 0 if it is not.
+   *
+   * @generated from field: int32 freeze_ticks = 13;
+   */
+  freezeTicks: number;
+
+  /**
+   * True if it is frozen again and again until something undoes it.
+   *
+   * @generated from field: bool deep_frozen = 14;
+   */
+  deepFrozen: boolean;
+
+  /**
+   * True if it can neither walk nor jump until something undoes it.
+   *
+   * @generated from field: bool live_frozen = 15;
+   */
+  liveFrozen: boolean;
+
+  /**
+   * How often it can jump before it stands again.
+   *
+   * @generated from field: int32 air_jumps_left = 16;
+   */
+  airJumpsLeft: number;
+
+  /**
+   * True if it can jump without end.
+   *
+   * @generated from field: bool endless_jumps = 17;
+   */
+  endlessJumps: boolean;
+
+  /**
+   * True if its hook holds without end.
+   *
+   * @generated from field: bool endless_hook = 18;
+   */
+  endlessHook: boolean;
+
+  /**
+   * True if its gun is a jetpack.
+   *
+   * @generated from field: bool jetpack = 19;
+   */
+  jetpack: boolean;
+
+  /**
+   * True if it meets nobody.
+   *
+   * @generated from field: bool solo = 20;
+   */
+  solo: boolean;
+
+  /**
+   * True if its client watches, and it is out of the game meanwhile.
+   *
+   * @generated from field: bool away = 21;
+   */
+  away: boolean;
+
+  /**
+   * How this agrees with what is recorded.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 22;
+   */
+  proof: Proof;
+
+  /**
+   * Why it is not proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause cause = 23;
+   */
+  cause: ProofCause;
+
+  /**
+   * How far the recorded x is from the calculated one. Only with PROOF_CORRECTED.
+   *
+   * @generated from field: sint32 deviation_x = 24;
+   */
+  deviationX: number;
+
+  /**
+   * How far the recorded y is from the calculated one. Only with PROOF_CORRECTED.
+   *
+   * @generated from field: sint32 deviation_y = 25;
+   */
+  deviationY: number;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SampleCharacter.
+ * Use `create(SampleCharacterSchema)` to create a new message.
+ */
+export declare const SampleCharacterSchema: GenMessage<SampleCharacter>;
+
+/**
+ * A grenade or a beam at the end of a tick, as it follows from the game's rules, the inputs and the map: of each that is there, at the ticks
+ * that a filter asks for, behind the characters. A beam stays for some ticks where it has ended. Bullets of guns, which change nothing, are
+ * not among them, and at most 512 are. It needs the map, as sample_character does.
+ *
+ * @generated from message replayd.teehistorian.v1.SampleShot
+ */
+export declare type SampleShot = Message$1<"replayd.teehistorian.v1.SampleShot"> & {
+  /**
+   * The client who shot.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The weapon: a grenade, a laser or a shotgun.
+   *
+   * @generated from field: replayd.teehistorian.v1.Weapon weapon = 2;
+   */
+  weapon: Weapon;
+
+  /**
+   * Where it is, in world units. Of a beam the end of its last part.
+   *
+   * @generated from field: float x = 3;
+   */
+  x: number;
+
+  /**
+   * Where it is, in world units. Of a beam the end of its last part.
+   *
+   * @generated from field: float y = 4;
+   */
+  y: number;
+
+  /**
+   * Where it was shot; of a beam the beginning of its last part.
+   *
+   * @generated from field: float from_x = 5;
+   */
+  fromX: number;
+
+  /**
+   * Where it was shot; of a beam the beginning of its last part.
+   *
+   * @generated from field: float from_y = 6;
+   */
+  fromY: number;
+
+  /**
+   * The tick in which it was shot.
+   *
+   * @generated from field: int32 since_tick = 7;
+   */
+  sinceTick: number;
+
+  /**
+   * PROOF_PROVEN if the state of who shot was proven in that tick, and otherwise PROOF_UNKNOWN.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 8;
+   */
+  proof: Proof;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.SampleShot.
+ * Use `create(SampleShotSchema)` to create a new message.
+ */
+export declare const SampleShotSchema: GenMessage<SampleShot>;
+
+/**
  * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
  *
  * @generated from enum replayd.teehistorian.v1.Warning
@@ -4395,4 +4675,234 @@ export enum DeathRule {
  * Describes the enum replayd.teehistorian.v1.DeathRule.
  */
 export declare const DeathRuleSchema: GenEnum<DeathRule>;
+
+/**
+ * How a state that is calculated agrees with the positions that the file records.
+ *
+ * @generated from enum replayd.teehistorian.v1.Proof
+ */
+export enum Proof {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: PROOF_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The state before the tick, the inputs and the map lead exactly to where the character is recorded.
+   *
+   * @generated from enum value: PROOF_PROVEN = 1;
+   */
+  PROVEN = 1,
+
+  /**
+   * They lead elsewhere. The character is set to where it is recorded, and what else is said of it is a guess.
+   *
+   * @generated from enum value: PROOF_CORRECTED = 2;
+   */
+  CORRECTED = 2,
+
+  /**
+   * An earlier state was not known, and so this one is not certain: it is a guess.
+   *
+   * @generated from enum value: PROOF_UNKNOWN = 3;
+   */
+  UNKNOWN = 3,
+
+  /**
+   * The character has appeared in this tick, and stands as all do that appear. The next tick proves it.
+   *
+   * @generated from enum value: PROOF_APPEARED = 4;
+   */
+  APPEARED = 4,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.Proof.
+ */
+export declare const ProofSchema: GenEnum<Proof>;
+
+/**
+ * Why a state is not proven.
+ *
+ * @generated from enum replayd.teehistorian.v1.ProofCause
+ */
+export enum ProofCause {
+  /**
+   * It is proven, or it contradicts the rules of the game.
+   *
+   * @generated from enum value: PROOF_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An earlier deviation, since which the state has not become known again.
+   *
+   * @generated from enum value: PROOF_CAUSE_DEVIATION = 1;
+   */
+  DEVIATION = 1,
+
+  /**
+   * A weapon, or something in the map that shoots or pulls.
+   *
+   * @generated from enum value: PROOF_CAUSE_WEAPON = 2;
+   */
+  WEAPON = 2,
+
+  /**
+   * A tile whose effect is not calculated.
+   *
+   * @generated from enum value: PROOF_CAUSE_TILE = 3;
+   */
+  TILE = 3,
+
+  /**
+   * A command that changes characters.
+   *
+   * @generated from enum value: PROOF_CAUSE_COMMAND = 4;
+   */
+  COMMAND = 4,
+
+  /**
+   * The client watches, so that its character may be out of the game.
+   *
+   * @generated from enum value: PROOF_CAUSE_WATCHING = 5;
+   */
+  WATCHING = 5,
+
+  /**
+   * Another character whose state is not known.
+   *
+   * @generated from enum value: PROOF_CAUSE_OTHER = 6;
+   */
+  OTHER = 6,
+
+  /**
+   * The server is too old to record all inputs.
+   *
+   * @generated from enum value: PROOF_CAUSE_INPUT = 7;
+   */
+  INPUT = 7,
+
+  /**
+   * Nothing was recorded for so long that the ticks were not calculated.
+   *
+   * @generated from enum value: PROOF_CAUSE_REST = 8;
+   */
+  REST = 8,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.ProofCause.
+ */
+export declare const ProofCauseSchema: GenEnum<ProofCause>;
+
+/**
+ * What a hook does.
+ *
+ * @generated from enum replayd.teehistorian.v1.HookState
+ */
+export enum HookState {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: HOOK_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is not out.
+   *
+   * @generated from enum value: HOOK_STATE_IDLE = 1;
+   */
+  IDLE = 1,
+
+  /**
+   * It flies, and has met nothing yet.
+   *
+   * @generated from enum value: HOOK_STATE_FLYING = 2;
+   */
+  FLYING = 2,
+
+  /**
+   * It holds a wall or a character.
+   *
+   * @generated from enum value: HOOK_STATE_HOLDING = 3;
+   */
+  HOLDING = 3,
+
+  /**
+   * It comes back, which takes three ticks.
+   *
+   * @generated from enum value: HOOK_STATE_RETRACTING = 4;
+   */
+  RETRACTING = 4,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.HookState.
+ */
+export declare const HookStateSchema: GenEnum<HookState>;
+
+/**
+ * A weapon.
+ *
+ * @generated from enum replayd.teehistorian.v1.Weapon
+ */
+export enum Weapon {
+  /**
+   * It is not known: a command has given or taken weapons.
+   *
+   * @generated from enum value: WEAPON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The hammer.
+   *
+   * @generated from enum value: WEAPON_HAMMER = 1;
+   */
+  HAMMER = 1,
+
+  /**
+   * The gun.
+   *
+   * @generated from enum value: WEAPON_GUN = 2;
+   */
+  GUN = 2,
+
+  /**
+   * The shotgun, which pulls.
+   *
+   * @generated from enum value: WEAPON_SHOTGUN = 3;
+   */
+  SHOTGUN = 3,
+
+  /**
+   * The grenade launcher.
+   *
+   * @generated from enum value: WEAPON_GRENADE = 4;
+   */
+  GRENADE = 4,
+
+  /**
+   * The laser, which thaws.
+   *
+   * @generated from enum value: WEAPON_LASER = 5;
+   */
+  LASER = 5,
+
+  /**
+   * The ninja's sword.
+   *
+   * @generated from enum value: WEAPON_NINJA = 6;
+   */
+  NINJA = 6,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.Weapon.
+ */
+export declare const WeaponSchema: GenEnum<Weapon>;
 

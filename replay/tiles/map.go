@@ -1,4 +1,5 @@
-package verify
+// Package tiles finds the maps of DDNet games, and reads their tiles for package physics.
+package tiles
 
 import (
 	"encoding/binary"
@@ -13,8 +14,8 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian/physics"
 )
 
-// layerOf has the layers that matter to characters.
-var layerOf = map[datafile.LayerKind]physics.Layer{
+// LayerOf has the layers that matter to characters.
+var LayerOf = map[datafile.LayerKind]physics.Layer{
 	datafile.LayerKindGame:    physics.LayerGame,
 	datafile.LayerKindFront:   physics.LayerFront,
 	datafile.LayerKindTele:    physics.LayerTele,
@@ -23,8 +24,8 @@ var layerOf = map[datafile.LayerKind]physics.Layer{
 	datafile.LayerKindTune:    physics.LayerTune,
 }
 
-// OpenMap reads the tiles and zones of a map file.
-func OpenMap(r io.ReaderAt, size int64) (*physics.Map, error) {
+// Open reads the tiles and zones of a map file.
+func Open(r io.ReaderAt, size int64) (*physics.Map, error) {
 	file, err := datafile.Open(r, size, datafile.DefaultLimits)
 	if err != nil {
 		return nil, fmt.Errorf("opening the map: %w", err)
@@ -81,7 +82,7 @@ func set(m *physics.Map, command string) {
 }
 
 func setTiles(m *physics.Map, t *datafile.Tiles) {
-	layer, ok := layerOf[t.Kind]
+	layer, ok := LayerOf[t.Kind]
 	each := int(t.BytesPerTile)
 	if !ok || each < 2 || t.Columns <= 0 {
 		return

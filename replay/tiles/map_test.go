@@ -1,4 +1,4 @@
-package verify_test
+package tiles_test
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"github.com/replayd/replayd/decoders/datafile"
 	"github.com/replayd/replayd/decoders/datafile/datafiletest"
 	"github.com/replayd/replayd/decoders/teehistorian/physics"
-	"github.com/replayd/replayd/replay/verify"
+	"github.com/replayd/replayd/replay/tiles"
 )
 
-func TestOpenMapRefused(t *testing.T) {
+func TestOpenRefused(t *testing.T) {
 	var empty datafiletest.MapWriter
 	if err := empty.Add(&datafile.Event{Kind: datafile.KindVersion, Version: datafile.Version{Version: 1}}); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestOpenMapRefused(t *testing.T) {
 		{"no map", []byte("nothing of this kind"), func(err error) bool { return errors.As(err, &broken) }},
 		{"cut", course[:len(course)-20], func(err error) bool { return errors.As(err, &broken) }},
 	} {
-		if _, err := verify.OpenMap(bytes.NewReader(test.data), int64(len(test.data))); !test.is(err) {
+		if _, err := tiles.Open(bytes.NewReader(test.data), int64(len(test.data))); !test.is(err) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -1,0 +1,225 @@
+package teehistorian_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	decoder "github.com/replayd/replayd/decoders/teehistorian"
+	"github.com/replayd/replayd/decoders/teehistorian/physics"
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/codec/codectest"
+	encoder "github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/filter"
+	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/tiles"
+)
+
+const (
+	raceDir  = "../../../cmd/internal/demo/race/"
+	roomsDir = "../../../decoders/teehistorian/physics/testdata/rooms/"
+)
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func unpacked(t *testing.T, path string) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(read(t, path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// mapOf returns the option for a map.
+func mapOf(data []byte) func(*replaydv1.Replay, func(io.ReaderAt, int64) error) error {
+	return func(_ *replaydv1.Replay, use func(io.ReaderAt, int64) error) error {
+		return use(bytes.NewReader(data), int64(len(data)))
+	}
+}
+
+// played is the filter of what needs a map.
+func played(ticks int32) *replaydv1.EventFilter {
+	return &replaydv1.EventFilter{Kinds: []string{"sample_character", "sample_shot"}, Ticks: &replaydv1.TickRange{Every: &ticks}}
+}
+
+func eventOf(t *testing.T, p placed) *teehistorianv1.Event {
+	t.Helper()
+	var list teehistorianv1.EventList
+	if err := proto.Unmarshal([]byte(p.text), &list); err != nil || len(list.GetEvents()) != 1 {
+		t.Fatal(err)
+	}
+	return list.GetEvents()[0]
+}
+
+// TestPlayedResults: in each tick, there is a character where the game's results have one, with the same verdict, at the recorded place.
+func TestPlayedResults(t *testing.T) {
+	data, course := read(t, raceDir+"race.teehistorian"), read(t, raceDir+"course.map")
+	m, err := tiles.Open(bytes.NewReader(course), int64(len(course)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decoder.New(bytes.NewReader(data), decoder.Options{})
+	header, err := d.Header()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	world := physics.New(header, m, func(r *physics.Result) {
+		for tick := r.Tick - r.Ticks + 1; tick <= r.Tick && !r.New; tick++ {
+			want[fmt.Sprint(tick, r.ClientID, r.X, r.Y, r.DX, r.DY)] = r.Mark == physics.Proven
+		}
+	})
+	for ev, err := range decoders.All(d) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		world.Apply(ev)
+	}
+	world.Close()
+	found, unclear := 0, 0
+	for _, p := range from(t, data, codec.Options{Filter: selecting(t, played(1)), Map: mapOf(course)}) {
+		ev := eventOf(t, p)
+		c := ev.GetSampleCharacter()
+		if c.GetProof() == teehistorianv1.Proof_PROOF_APPEARED {
+			continue
+		}
+		proven, ok := want[fmt.Sprint(ev.GetAtTick(), c.GetClientId(), c.GetX(), c.GetY(), c.GetDeviationX(), c.GetDeviationY())]
+		if unsure := c.GetCause() == teehistorianv1.ProofCause_PROOF_CAUSE_INPUT; unsure {
+			unclear++
+		} else if !ok || proven != (c.GetProof() == teehistorianv1.Proof_PROOF_PROVEN) {
+			t.Fatalf("%v, but the result is %v, %v", ev, ok, proven)
+		}
+		found++
+	}
+	if found < len(want)*99/100 || found > len(want) || unclear > found/5 {
+		t.Errorf("%d characters of %d results, %d of them unclear", found, len(want), unclear)
+	}
+}
+
+// TestPlayed: what is played is the same whatever else is delivered and wherever a stream begins, also in a recording that grows.
+func TestPlayed(t *testing.T) {
+	for _, name := range []string{"race", "arms"} {
+		t.Run(name, func(t *testing.T) {
+			data, course := read(t, raceDir+"race.teehistorian"), read(t, raceDir+"course.map")
+			if name == "arms" {
+				data, course = unpacked(t, roomsDir+"arms.teehistorian.gz"), read(t, roomsDir+"arms.map")
+			}
+			o := codec.Options{Map: mapOf(course)}
+			o.Filter = selecting(t, &replaydv1.EventFilter{}, named(factKinds...), every(10), played(10))
+			whole := from(t, data, o)
+			if got := slices.DeleteFunc(slices.Clone(whole), func(p placed) bool { return isSample(p) || isFact(p) }); !slices.Equal(got, from(t, data, codec.Options{})) {
+				t.Fatal("samples change the events of the replay")
+			}
+			samples := slices.DeleteFunc(slices.Clone(whole), func(p placed) bool { return p.kind != "sample_character" && p.kind != "sample_shot" })
+			for i := 1; i < len(whole); i++ {
+				if !whole[i-1].at.Before(whole[i].at) {
+					t.Fatalf("%+v stands before %+v", whole[i-1], whole[i])
+				}
+			}
+			o.Filter = selecting(t, played(10))
+			if got := from(t, data, o); len(got) == 0 || !slices.Equal(got, samples) {
+				t.Fatal("what is played depends on what else is delivered")
+			}
+			kinds := map[string]int{}
+			for _, p := range samples {
+				kinds[p.kind]++
+			}
+			if name == "arms" && kinds["sample_shot"] == 0 {
+				t.Error("nothing flies")
+			}
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 3 {
+				i := random.IntN(len(samples))
+				resumed := o
+				resumed.Start.Position = samples[i].at
+				if got := from(t, data, resumed); !slices.Equal(got, samples[i:]) {
+					t.Fatalf("a stream that begins at %+v is not the rest of the whole", samples[i].at)
+				}
+				tick := eventOf(t, samples[i]).GetAtTick()
+				resumed.Start = codec.Start{Tick: &tick}
+				first := slices.IndexFunc(samples, func(p placed) bool { return eventOf(t, p).GetAtTick() == tick })
+				if got := from(t, data, resumed); !slices.Equal(got, samples[first:]) {
+					t.Fatalf("a stream that begins at tick %d is not the rest of the whole", tick)
+				}
+				end := len(data)/4 + random.IntN(len(data)*3/4)
+				begun := from(t, data[:end], o)
+				if len(begun) > len(samples) || !slices.Equal(begun, samples[:len(begun)]) {
+					t.Fatalf("with %d bytes the samples are others", end)
+				}
+				g := &growing{data[:end]}
+				live := o
+				live.Start.Now = true
+				r, err := encoder.Codec.Open(source.Input{At: g, Size: int64(end)}, live)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(r.Header(new(replaydv1.Replay)), codectest.Seek(r)); err != nil {
+					t.Fatal(err)
+				}
+				g.data = data
+				if got := deliver(t, r); !slices.Equal(got, samples[len(begun):]) {
+					t.Fatalf("behind byte %d there are %d samples, want %d", end, len(got), len(samples)-len(begun))
+				}
+			}
+		})
+	}
+}
+
+// TestPlayedRefused: without its map, a request is refused with a sentence; no other request needs one.
+func TestPlayedRefused(t *testing.T) {
+	race := read(t, raceDir+"race.teehistorian")
+	never := func(*replaydv1.Replay, func(io.ReaderAt, int64) error) error {
+		t.Error("the map is asked for")
+		return codec.ErrNoMap
+	}
+	from(t, race, codec.Options{Map: never})
+	from(t, race, codec.Options{Map: never, Filter: selecting(t, every(500), named(factKinds...))})
+	absent := func(*replaydv1.Replay, func(io.ReaderAt, int64) error) error {
+		return fmt.Errorf("here %w", codec.ErrNoMap)
+	}
+	other := bytes.Replace(race, []byte("DDraceNetwork"), []byte("DDraceNitwork"), 1)
+	for _, test := range []struct {
+		name string
+		data []byte
+		file func(*replaydv1.Replay, func(io.ReaderAt, int64) error) error
+		want string
+	}{
+		{"no maps", race, nil, "sample_character needs the map of the game, course, SHA-256 "},
+		{"no such map", race, absent, "no file that can be read is it"},
+		{"broken map", race, mapOf([]byte("DATA")), "opening the map"},
+		{"other rules", other, mapOf(nil), "the rules of a game of type"},
+	} {
+		r, err := encoder.Codec.Open(codectest.Input(test.data), codec.Options{Map: test.file, Filter: selecting(t, named("sample_character"))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused, ok := errors.AsType[*filter.FieldError](r.Header(new(replaydv1.Replay)))
+		if !ok || !strings.Contains(refused.Error(), test.want) {
+			t.Errorf("%s: %v", test.name, refused)
+		}
+	}
+}
