@@ -234,6 +234,7 @@ func TestEveryWayIn(t *testing.T) {
 // TestOutsideOfScope requests replays below a root that the token does not cover. It tries every method, with the plain names
 // and with other names that lead there. The answer is the same as for a missing file, and reveals nothing of that root.
 func TestOutsideOfScope(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	copyIn(t, dir, finishedSample)
 	secret := t.TempDir()

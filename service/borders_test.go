@@ -307,6 +307,7 @@ func drawFile(t *rapid.T, root string) forged {
 
 // TestBorders: what a token gets has the same bytes as if the roots that it cannot see were not there.
 func TestBorders(t *testing.T) {
+	t.Parallel()
 	runs := max(*borders/100, 1)
 	if streamtest.Race {
 		runs = 1
@@ -403,9 +404,11 @@ func (w *world) follow(d *daemon, token string, req *replaydv1.StreamEventsReque
 // TestBordersFollowed: a live game ends, and goes on, as if the files in roots that the token cannot see were not there; so it is for
 // an administrator who sees them. Files with another daemon's answers come while the game is followed.
 func TestBordersFollowed(t *testing.T) {
+	t.Parallel()
 	for range max(*borders/100, 1) {
 		for _, joins := range []bool{false, true} {
 			t.Run(fmt.Sprint("joined ", joins), func(t *testing.T) {
+				t.Parallel()
 				live := forged{root: own, path: "live", kind: "growing", number: 9, server: "s"}
 				w := newWorld(t, []forged{live}, joins, true)
 				all, bare := w.serve(own, joinedRoot, hidden, double), w.serve(slices.Sorted(maps.Keys(w.sees))...)

@@ -24,6 +24,7 @@ import (
 // TestStoreFails checks the statuses of calls when a store fails, before and in the middle of a stream, and that other roots do not
 // notice.
 func TestStoreFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	copyIn(t, dir, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	for _, c := range []struct {
@@ -37,6 +38,7 @@ func TestStoreFails(t *testing.T) {
 		{503, "SlowDown", "Unavailable IO", "Unavailable IO"},
 	} {
 		t.Run(c.code, func(t *testing.T) {
+			t.Parallel()
 			s := buckettest.New(t)
 			recording(t, s, 4<<20)
 			d := start(t, dir, storeOf(t, dir, s, quickly), func(c *service.Config) { c.SurveyBudget = 0 })
@@ -105,6 +107,7 @@ func TestStoreFails(t *testing.T) {
 // TestStoreHangs checks that a stream that waits for a store sends heartbeats, ends at once when its client goes or the server
 // drains, and takes no turn from others.
 func TestStoreHangs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	copyIn(t, dir, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	s := buckettest.New(t)

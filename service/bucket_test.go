@@ -235,6 +235,7 @@ func TestObjectsDoNotGrow(t *testing.T) {
 // TestObjectReplaced checks that an object that changes ends its streams, and that nothing of the old one is left: no cursor fits, and
 // the index has the new one.
 func TestObjectReplaced(t *testing.T) {
+	t.Parallel()
 	s := buckettest.New(t)
 	old := recording(t, s, 4<<20)
 	d := start(t, t.TempDir(), storeOf(t, t.TempDir(), s, quickly))

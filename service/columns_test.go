@@ -83,6 +83,7 @@ func columnNames(fields []arrow.Field, prefix string) (names []string) {
 
 // TestColumns streams some columns of every kind of the samples of all formats, and compares them with those of all columns.
 func TestColumns(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	names := []string{
 		copyIn(t, dir, finishedSample), copyIn(t, dir, find(t, samples("datafile"), ".map")[0]),

@@ -67,6 +67,7 @@ func (d plainDaemon) createPlain(t *testing.T, query string, body io.Reader) (*r
 // TestCreateReplay stores the samples of all formats, by gRPC and by plain HTTP, compressed and not. Streams of a stored replay
 // are those of its file: whole, resumed, from a tick with the state, and to its end when they follow it. Nothing lists it.
 func TestCreateReplay(t *testing.T) {
+	t.Parallel()
 	control := admission.New(admission.Limits{})
 	d := startPlain(t, samples(), func(c *service.Config) { c.Admission = control })
 	all, err := d.client.ListReplays(timeout(t), &replaydv1.ListReplaysRequest{PageSize: 1000})

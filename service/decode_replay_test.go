@@ -93,6 +93,7 @@ func uploaded(tb testing.TB, d *daemon, req *replaydv1.StreamEventsRequest, data
 
 // TestUploadGoesOn uploads a replay up to some response, and uploads it again with the cursor of that response.
 func TestUploadGoesOn(t *testing.T) {
+	t.Parallel()
 	d := start(t, t.TempDir())
 	game, card := finishedSample, samples("datafile", "sample.map")
 	for _, tt := range []struct {
@@ -104,6 +105,7 @@ func TestUploadGoesOn(t *testing.T) {
 		{"spooled", card, zipped(t, read(t, card))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			data, whole := tt.data, offline(t, tt.path, nil)
 			req := &replaydv1.StreamEventsRequest{MaxBatchEvents: 20}
 			all := uploaded(t, d, req, data)

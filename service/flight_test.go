@@ -112,6 +112,7 @@ func tablesOf(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) map[s
 // TestFlight reads all kinds of the samples of all formats with Arrow's own client, whole and resumed by cursors: the rows are those
 // of StreamEvents. A kind without events is an empty table.
 func TestFlight(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	names := []string{
 		copyIn(t, dir, finishedSample), copyIn(t, dir, find(t, samples("datafile"), ".map")[0]),

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -136,8 +137,9 @@ func rowsOf(t *testing.T, path string) (rows []string) {
 // peers are the programs of clients that run.
 var peers struct{ python, typescript *peer }
 
-// peer is a program that makes requests; see clients/same.
+// peer is a program that makes requests, one after the other; see clients/same.
 type peer struct {
+	mu  sync.Mutex
 	in  io.Writer
 	out *bufio.Scanner
 }
@@ -184,7 +186,7 @@ func startPeer(t *testing.T, root, interpreter, script string) *peer {
 	})
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 16<<20)
-	return &peer{in, lines}
+	return &peer{in: in, out: lines}
 }
 
 // ask makes a request and returns the events as values returns them.
@@ -198,6 +200,8 @@ func (p *peer) ask(t *testing.T, w *ways, req *replaydv1.StreamEventsRequest) []
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if _, err := p.in.Write(append(line, '\n')); err != nil {
 		t.Fatal(err)
 	}

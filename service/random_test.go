@@ -41,13 +41,14 @@ var (
 
 // TestRandomRequests makes random requests of all kinds by all ways. It compares the responses with an oracle that knows the
 // whole stream and the documentation.
-func TestRandomRequests(t *testing.T) {
+func TestRandomRequests(t *testing.T) { //nolint:tparallel // tests beside this one must not use its peers
 	startPeers(t)
 	for format, files := range replayFiles(t) {
 		t.Run(format, func(t *testing.T) {
+			t.Parallel()
 			made, most := 0, *requests
 			if streamtest.Race {
-				most = min(most, 20)
+				most = min(most, 10)
 			}
 			for i, n := range share(t, files, most) {
 				if n > 0 && !t.Failed() {
@@ -62,6 +63,7 @@ func TestRandomRequests(t *testing.T) {
 // TestRandomRequestsOfLongDemo is TestRandomRequests for a demo that leaves checkpoints: the stream of the whole, which comes first,
 // leaves them, and what starts in the middle starts from one.
 func TestRandomRequestsOfLongDemo(t *testing.T) {
+	t.Parallel()
 	streamtest.SkipLong(t)
 	short := filepath.Join(samples(), "dem", "dota.dem")
 	if *corpus {
@@ -79,6 +81,7 @@ func TestRandomRequestsOfLongDemo(t *testing.T) {
 // TestRandomRequestsOfUserCommands is TestRandomRequestsOfLongDemo for user commands that are differences from others, of which some are
 // lost: what begins between them, with other kinds before or without a state, has the same commands.
 func TestRandomRequestsOfUserCommands(t *testing.T) {
+	t.Parallel()
 	streamtest.SkipLong(t)
 	g := rand.New(rand.NewPCG(*seed, 76))
 	all := demtest.Commands(g, 4, 2000)
@@ -99,6 +102,7 @@ func TestRandomRequestsOfUserCommands(t *testing.T) {
 
 // TestRandomRequestsOfDamage is TestRandomRequests for a recording with seams, behind which values are absent.
 func TestRandomRequestsOfDamage(t *testing.T) {
+	t.Parallel()
 	streamtest.SkipLong(t)
 	path := filepath.Join(t.TempDir(), filepath.Base(finishedSample))
 	write(t, path, teetest.Damage(longRecording(t, finishedSample, 60_000)))

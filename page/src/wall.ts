@@ -125,7 +125,8 @@ function paint(canvas: HTMLCanvasElement, game: Shown, now: number): void {
     c.stroke();
     c.fill();
   }
-  canvas.dataset["players"] = String(places.length);
+  const count = String(places.length);
+  if (canvas.dataset["players"] !== count) canvas.dataset["players"] = count; // each writing costs a look at the page's styles
 }
 
 /** The part of the world to show next: it glides to where all players are. */
