@@ -57,7 +57,7 @@ func run(t *testing.T, path string, o export.Options, kinds ...string) {
 	}
 	sum := sha256.Sum256(b)
 	o.Name, o.Sum, o.Size, o.Tables = filepath.Base(path), hex.EncodeToString(sum[:]), int64(len(b)), describe.TableVersion
-	file, err := source.OpenLocal(path, source.Limits{})
+	replay, err := source.OpenLocal(path, source.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func run(t *testing.T, path string, o export.Options, kinds ...string) {
 	}
 	e := export.New(o)
 	defer e.Close()
-	err = service.StreamColumns(t.Context(), file, req, service.Local{Version: "v"}, func(f *frame.Frame) error {
+	err = service.StreamColumns(t.Context(), replay, req, service.Local{Version: "v"}, func(f *frame.Frame) error {
 		defer f.Free()
 		return e.AddFrame(t.Context(), f)
 	})
@@ -146,12 +146,12 @@ func rowsOf(t *testing.T, dir string) map[string]map[string][]string {
 			t.Fatal(err)
 		}
 		var m struct {
-			Location  string
-			Current   int64 `json:"current-snapshot-id"`
+			Location  string `json:"location"`
+			Current   int64  `json:"current-snapshot-id"`
 			Snapshots []struct {
 				ID   int64  `json:"snapshot-id"`
 				List string `json:"manifest-list"`
-			}
+			} `json:"snapshots"`
 		}
 		if err := json.Unmarshal(b, &m); err != nil {
 			t.Fatal(err)
@@ -222,7 +222,7 @@ func parquetOf(t *testing.T, name string) (arrow.Table, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // nothing was written
+	defer r.Close()
 	p, err := pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
 	if err != nil {
 		t.Fatal(err)
@@ -377,7 +377,7 @@ func TestRows(t *testing.T) {
 	}
 	got := rowsOf(t, dir)
 	tables := 0
-	err := filepath.WalkDir(plain, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(plain, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".parquet") {
 			return err
 		}
@@ -534,7 +534,7 @@ func TestRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("ROUNDS_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(seed, 0))
 	dir, games, want := t.TempDir(), t.TempDir(), t.TempDir()
 	kinds := []string{"finish"}
 	last := map[int]bool{}

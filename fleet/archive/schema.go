@@ -99,22 +99,22 @@ var common = []arrow.Field{
 
 // with returns the schema with the columns of a table, and that table's columns with their numbers as Parquet has them. The same
 // schema is returned if it has all of them.
-func (s schema) with(t *arrow.Schema) (schema, *arrow.Schema, error) {
+func (s *schema) with(t *arrow.Schema) (schema, *arrow.Schema, error) {
 	fields := slices.Concat(common, t.Fields())
 	seen := map[string]bool{}
 	for _, f := range fields {
 		if seen[f.Name] {
-			return s, nil, fmt.Errorf("there are two columns %s", f.Name)
+			return schema{}, nil, fmt.Errorf("there are two columns %s", f.Name)
 		}
 		seen[f.Name] = true
 	}
-	s.Columns = slices.Clone(s.Columns)
-	columns, numbered, err := s.merge(s.Columns, fields)
+	grown := *s
+	columns, numbered, err := grown.merge(slices.Clone(s.Columns), fields)
 	if err != nil {
-		return s, nil, err
+		return schema{}, nil, err
 	}
-	s.Columns = columns
-	return s, arrow.NewSchema(numbered, nil), nil
+	grown.Columns = columns
+	return grown, arrow.NewSchema(numbered, nil), nil
 }
 
 // merge adds fields to columns.
@@ -168,7 +168,7 @@ func (s *schema) field(c *column, f arrow.Field) (arrow.Field, error) {
 		c.Type.element, f.Type = &element, arrow.ListOfField(numbered)
 		return f, err
 	}
-	plain := ""
+	var plain string
 	switch f.Type.ID() {
 	case arrow.BOOL:
 		plain = "boolean"

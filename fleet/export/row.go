@@ -88,5 +88,6 @@ func (e *Export) writeReplay(kinds []string) (t *exportTable, err error) {
 	if err := t.out.Write([]arrow.RecordBatch{record}); err != nil {
 		return nil, err
 	}
-	return t, t.close(nil)
+	err = t.close(nil)
+	return t, err
 }
