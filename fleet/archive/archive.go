@@ -158,6 +158,9 @@ func (a *Archive) staged(ctx context.Context, report *Report) ([]stagedFile, err
 // ours are the names of files that commits make.
 var ours = regexp.MustCompile(`^[^/]+/[^/]+/(data/\d{8}-[0-9A-Z]+-\d+\.parquet|metadata/(\d{8}-[0-9A-Z]+-(rows|deletes)\.avro|v\d+\.metadata\.json|snap-\d+\.avro))$`)
 
+// published are the names of files that follow from the log.
+var published = regexp.MustCompile(`/metadata/(v\d+\.metadata\.json|snap-\d+\.avro)$`)
+
 // clean removes the files that nobody names.
 func (a *Archive) clean(ctx context.Context) (int, error) {
 	named := map[string]bool{}
@@ -167,18 +170,21 @@ func (a *Archive) clean(ctx context.Context) (int, error) {
 		}
 	}
 	var old []string
+	failed := false // there are files of commits that failed
 	err := a.place.List(ctx, ".", func(f File) error {
 		if ours.MatchString(f.Name) && !named[f.Name] && !a.state.files[f.Name] {
 			old = append(old, f.Name)
+			failed = failed || !published.MatchString(f.Name)
 		}
 		return nil
 	})
-	if err != nil || len(old) == 0 {
+	if err != nil {
 		return 0, err
 	}
-	// A process that lost its lease while it wrote these files can no longer commit them.
-	if err := a.write(ctx, &record{Number: a.state.last + 1, Time: a.now()}); err != nil {
-		return 0, err
+	if failed { // a process that lost its lease while it wrote these files can no longer commit them after this
+		if err := a.write(ctx, &record{Number: a.state.last + 1, Time: a.now()}); err != nil {
+			return 0, err
+		}
 	}
 	for _, name := range old {
 		if err := a.place.Remove(ctx, name); err != nil {

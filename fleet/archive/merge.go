@@ -159,8 +159,12 @@ func bad(err error) error { return fmt.Errorf("%w: %w", errBad, err) }
 type part struct {
 	file   *zip.File
 	table  string
-	schema *arrow.Schema // with numbers
+	schema *arrow.Schema       // with numbers
+	rows   []arrow.RecordBatch // nil if they are to be read again
 }
+
+// maxKept is the most bytes of a staged export's rows that are not read again.
+const maxKept = 16 << 20
 
 // add adds the rows of a staged export.
 func (m *merging) add(ctx context.Context, s *stagedFile) error {
@@ -169,21 +173,21 @@ func (m *merging) add(ctx context.Context, s *stagedFile) error {
 		return err
 	}
 	defer closer.Close() //nolint:errcheck // nothing was written
-	z, err := zip.NewReader(at, s.size)
+	z, err := export.OpenStaged(at, s.size)
 	if err != nil {
 		return bad(err)
 	}
 	// All is looked at before the first row is written.
 	var parts []part
 	grown := maps.Clone(m.schemas)
-	identity := ""
+	identity, kept := "", 0
 	for _, f := range z.File {
 		kind, ok := strings.CutSuffix(f.Name, ".arrow")
 		if !ok || kind == "" || strings.ContainsAny(kind, `/\`) || kind[0] == '.' {
 			return bad(fmt.Errorf("it has a file %q", f.Name))
 		}
 		p := part{file: f, table: path.Join(s.Format, kind)}
-		found, err := check(f)
+		found, err := p.check(&kept)
 		if err != nil {
 			return bad(err)
 		}
@@ -216,16 +220,52 @@ func (m *merging) add(ctx context.Context, s *stagedFile) error {
 	return nil
 }
 
-// check reads a file of a staged export to its end, and returns its schema.
-func check(f *zip.File) (*arrow.Schema, error) {
-	r, done, err := open(f)
+// check reads the file to its end, and returns its schema. It keeps the rows while all kept rows are few.
+func (p *part) check(kept *int) (*arrow.Schema, error) {
+	r, done, err := open(p.file)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	p.rows = []arrow.RecordBatch{}
 	for r.Next() {
+		if p.rows == nil {
+			continue
+		}
+		for _, c := range r.RecordBatch().Columns() {
+			*kept += int(c.Data().SizeInBytes())
+		}
+		if *kept > maxKept {
+			p.rows = nil
+			continue
+		}
+		r.RecordBatch().Retain()
+		p.rows = append(p.rows, r.RecordBatch())
 	}
 	return r.Schema(), r.Err()
+}
+
+// each calls add for the rows.
+func (p *part) each(add func(arrow.RecordBatch) error) error {
+	for _, r := range p.rows {
+		if err := add(r); err != nil {
+			return err
+		}
+	}
+	if p.rows != nil {
+		return nil
+	}
+	r, done, err := open(p.file)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for r.Next() {
+		if err := add(r.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	return r.Err()
 }
 
 // open opens a file in Arrow's file format as a stream of messages, which it contains.
@@ -254,19 +294,14 @@ func (m *merging) rows(ctx context.Context, p part, s *stagedFile, identity stri
 		}
 		t = nil
 	}
-	r, done, err := open(p.file)
-	if err != nil {
-		return err
-	}
-	defer done()
 	total := int64(0)
-	for r.Next() {
+	err := p.each(func(r arrow.RecordBatch) (err error) {
 		if t == nil {
 			if t, err = m.begin(p, s); err != nil {
 				return err
 			}
 		}
-		record := t.with(r.RecordBatch(), identity)
+		record := t.with(r, identity)
 		total += record.NumRows()
 		for _, c := range record.Columns() {
 			t.held += int(c.Data().SizeInBytes())
@@ -278,13 +313,14 @@ func (m *merging) rows(ctx context.Context, p part, s *stagedFile, identity stri
 				return err
 			}
 		}
-	}
-	if total == 0 {
-		return r.Err()
+		return nil
+	})
+	if err != nil || total == 0 {
+		return err
 	}
 	t.rows = append(t.rows, [2]int64{index, total})
 	t.least, t.most = min(cmp.Or(t.least, identity), identity), max(t.most, identity)
-	return r.Err()
+	return nil
 }
 
 // begin begins a file.

@@ -107,7 +107,7 @@ type Export struct {
 // New returns an Export.
 func New(o Options) *Export {
 	if o.Staged {
-		o.Format = tablefile.Arrow
+		o.Format = tablefile.Loose
 	}
 	e := &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}}
 	e.budget = tablefile.NewBudget(cmp.Or(o.Memory, Memory), e.waiting)

@@ -13,10 +13,12 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/zstd"
 )
 
-// StagedDir is the directory of staged exports. A staged export is a ZIP archive with Arrow's IPC files: KIND.arrow for each kind,
-// and replays.arrow. Its name depends on the contents alone: whoever stages a replay again writes the same file.
+// StagedDir is the directory of staged exports. A staged export is a ZIP archive with Arrow's IPC files, compressed by Zstandard: KIND.arrow
+// for each kind, and replays.arrow. Its name depends on the contents alone: whoever stages a replay again writes the same file.
 const StagedDir = "staged"
 
 // Unknown stands for the day of a replay whose start is not known.
@@ -83,6 +85,7 @@ func (e *Export) stage(ctx context.Context, kinds []string) (err error) {
 	defer all.discard()
 	all.temporary = all.file.Name()
 	z := zip.NewWriter(all.file)
+	z.RegisterCompressor(zstd.ZipMethodWinZip, compressor)
 	err = add(z, "replays", row)
 	for _, kind := range kinds {
 		err = errors.Join(err, add(z, kind, e.tables[kind]))
@@ -98,6 +101,19 @@ func (e *Export) stage(ctx context.Context, kinds []string) (err error) {
 	return e.o.Place.Sync(e.names)
 }
 
+var compressor = zstd.ZipCompressor(zstd.WithEncoderConcurrency(1))
+
+// OpenStaged opens a staged export.
+func OpenStaged(from io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := zip.NewReader(from, size)
+	if err == nil {
+		z.RegisterDecompressor(zstd.ZipMethodWinZip, decompressor)
+	}
+	return z, err
+}
+
+var decompressor = zstd.ZipDecompressor(zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+
 // add adds the draft of a table to a ZIP archive.
 func add(z *zip.Writer, kind string, t *exportTable) error {
 	from, err := os.Open(t.temporary)
@@ -105,7 +121,7 @@ func add(z *zip.Writer, kind string, t *exportTable) error {
 		return err
 	}
 	defer from.Close() //nolint:errcheck // nothing was written
-	to, err := z.Create(kind + ".arrow")
+	to, err := z.CreateHeader(&zip.FileHeader{Name: kind + ".arrow", Method: zstd.ZipMethodWinZip})
 	if err != nil {
 		return err
 	}

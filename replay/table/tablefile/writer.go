@@ -22,6 +22,9 @@ const (
 	JSONL   Format = "jsonl"
 )
 
+// Loose is Arrow's IPC file format without compression, for what is compressed as a whole.
+const Loose Format = "loose"
+
 // Writer writes the file of one table.
 type Writer interface {
 	// Write writes record batches of the table's schema.
@@ -36,9 +39,13 @@ func New(f Format, w io.Writer, schema *arrow.Schema, about map[string]string, b
 	switch f {
 	case Parquet:
 		return newParquet(w, schema, about, budget)
-	case Arrow:
+	case Arrow, Loose:
 		plain := plainSchema(schema, about)
-		out, err := ipc.NewFileWriter(&counter{w: w}, ipc.WithSchema(plain), ipc.WithZstd(), ipc.WithCompressConcurrency(1))
+		options := []ipc.Option{ipc.WithSchema(plain)}
+		if f == Arrow {
+			options = append(options, ipc.WithZstd(), ipc.WithCompressConcurrency(1))
+		}
+		out, err := ipc.NewFileWriter(&counter{w: w}, options...)
 		return &arrowFile{out, plain}, err
 	case CSV:
 		return newCSV(w, schema)
