@@ -34,6 +34,7 @@
 //	pass.go, speedup.go, switches.go  what tiles do
 //	weapons.go, shots.go       what weapons do, and what flies
 //	character.go               how things stand, for those who ask
+//	snapshot.go                the whole state as bytes
 //	check.go, trust.go         the comparison with the recording, and what it proves
 //	explain.go, late.go        what may have happened in a tick, and when inputs came into effect
 package physics

@@ -13,6 +13,7 @@ import (
 
 // World plays the game of one recording again on its map, and compares each tick with the recording.
 type World struct {
+	header  *teehistorian.Header
 	tiles   *Map
 	tune    tuning
 	untuned tuning // of zones without a tuning of their own
@@ -133,7 +134,7 @@ func Supports(h *teehistorian.Header) error {
 // New returns the world of a recording with this header. It calls check for each character and tick, whose result is valid until
 // check returns.
 func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
-	w := &World{tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, practice: map[int32]bool{}, switches: map[int32]*switchers{}}
+	w := &World{header: h, tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, practice: map[int32]bool{}, switches: map[int32]*switchers{}}
 	m.placed.Do(m.placeDoors)
 	w.tune.reset()
 	w.untuned.reset()

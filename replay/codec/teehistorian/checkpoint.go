@@ -1,28 +1,37 @@
 package teehistorian
 
 import (
+	"encoding/binary"
+
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
-	conclude "github.com/replayd/replayd/decoders/teehistorian/facts"
 	"github.com/replayd/replayd/replay/codec"
 )
 
 // checkEvery is the distance, in bytes of the replay, between two checks for whether a checkpoint is wanted.
 const checkEvery = 128 << 10
 
+// checkPlayed is that distance in games that are played, which takes far longer than to read them.
+const checkPlayed = 16 << 10
+
 // checkpoint adds a checkpoint for other readers if one is wanted here.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
-	if r.checkpoints == nil || at.Offset < r.nextCheck || r.Waiting() {
+	if r.checkpoints == nil || at.Offset < r.nextCheck || r.Waiting() || r.world != nil && !r.world.Settled() {
 		return
 	}
-	r.nextCheck = at.Offset + checkEvery
+	if r.nextCheck = at.Offset + checkEvery; r.world != nil {
+		r.nextCheck = at.Offset + checkPlayed
+	}
 	if !r.checkpoints.Wanted(at.Offset) {
 		return
 	}
 	state := r.d.Snapshot(nil)
 	if r.facts != nil {
-		state = r.facts.appendState(state)
+		state = appendState(state, r.facts.fold.Snapshot)
+	}
+	if r.world != nil {
+		state = appendState(state, r.world.Snapshot)
 	}
 	r.checkpoints.Add(codec.Checkpoint{Position: at, Tick: r.d.Tick(), State: state, Sum: r.d.Sum()})
 }
@@ -51,18 +60,28 @@ func (r *reader) restore() error {
 	}
 	w := decoders.NewWindow(src, c.Position.Offset, teehistorian.MaxWindow)
 	w.Resume(c.Sum)
-	state, fold := c.State, (*conclude.Fold)(nil)
-	if r.facts != nil {
-		if state, fold, err = r.facts.split(state); err != nil {
-			return nil //nolint:nilerr // start at the beginning
+	state, world, facts := c.State, r.world, r.facts
+	if world != nil {
+		var played []byte
+		state, played = split(state)
+		world, err = world.Restored(played)
+	}
+	if facts != nil {
+		var concluded []byte
+		state, concluded = split(state)
+		if err == nil {
+			facts, err = facts.restored(concluded)
 		}
 	}
-	d, err := teehistorian.Restore(w, r.header, state)
+	var d *teehistorian.Decoder
+	if err == nil {
+		d, err = teehistorian.Restore(w, r.header, state)
+	}
 	if err != nil {
 		return nil //nolint:nilerr // start at the beginning
 	}
-	if r.facts != nil {
-		r.facts.fold, r.Fold = fold, fold
+	if r.world, r.facts = world, facts; facts != nil {
+		r.Fold = facts.fold
 	}
 	r.use(d)
 	r.nextCheck = c.Position.Offset + checkEvery
@@ -80,4 +99,17 @@ func (r *reader) before(c *codec.Checkpoint) bool {
 	default:
 		return !to.Before(c.Position)
 	}
+}
+
+// appendState appends a snapshot to a state.
+func appendState(state []byte, snapshot func([]byte) []byte) []byte {
+	return binary.LittleEndian.AppendUint32(snapshot(state), uint32(len(state)))
+}
+
+// split undoes appendState.
+func split(state []byte) (rest, snapshot []byte) {
+	const size = 4
+	both := state[:len(state)-size]
+	n := binary.LittleEndian.Uint32(state[len(both):])
+	return both[:n], both[n:]
 }

@@ -1,7 +1,6 @@
 package teehistorian
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -40,19 +39,8 @@ func (f *facts) concluding() *conclude.Fold {
 	return f.fold
 }
 
-// appendState appends the facts' state to the decoder's.
-func (f *facts) appendState(decoder []byte) []byte {
-	return binary.LittleEndian.AppendUint32(f.fold.Snapshot(decoder), uint32(len(decoder)))
-}
-
-// split undoes appendState.
-func (f *facts) split(state []byte) (decoder []byte, fold *conclude.Fold, err error) {
-	const size = 4
-	rest := state[:max(len(state)-size, 0)]
-	if len(state) < size || uint64(binary.LittleEndian.Uint32(state[len(rest):])) > uint64(len(rest)) {
-		return nil, nil, conclude.ErrSnapshot
-	}
-	n := binary.LittleEndian.Uint32(state[len(rest):])
-	fold, err = conclude.Restore(f.header, f.options, rest[n:])
-	return rest[:n], fold, err
+// restored returns the facts in the state of a snapshot.
+func (f *facts) restored(snapshot []byte) (*facts, error) {
+	fold, err := conclude.Restore(f.header, f.options, snapshot)
+	return &facts{header: f.header, options: f.options, fold: fold}, err
 }

@@ -58,7 +58,11 @@ func (r *reader) play(replay *replaydv1.Replay) error {
 		return refused(err.Error())
 	}
 	r.world = physics.New(r.header, m, func(*physics.Result) {})
-	r.Passed = r.world.Apply
+	r.Passed = func(ev *teehistorian.Event) {
+		if r.world.Apply(ev); ev.Kind == teehistorian.KindTick {
+			r.checkpoint() // in between the world has none
+		}
+	}
 	r.Places = func() int { return last }
 	return nil
 }

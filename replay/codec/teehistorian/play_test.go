@@ -189,6 +189,34 @@ func TestPlayed(t *testing.T) {
 	}
 }
 
+// TestPlayedCheckpoint: a stream that begins at a checkpoint has what the whole has, and reads less.
+func TestPlayedCheckpoint(t *testing.T) {
+	data, course := read(t, raceDir+"race.teehistorian"), read(t, raceDir+"course.map")
+	near := encoder.Codec
+	near.Spacing = 10_000
+	store, checkpoints := codectest.Checkpoints(near)
+	for _, facts := range [][]string{nil, factKinds} {
+		o := codec.Options{Map: mapOf(course), Checkpoints: checkpoints, Filter: selecting(t, played(200), named(append(facts, "player_new")...))}
+		whole := from(t, data, o)
+		for _, i := range []int{len(whole) * 3 / 4, len(whole) - 1} {
+			o.Start.Position = whole[i].at
+			r, read := codectest.OpenCounted(t, encoder.Codec, data, o)
+			if err := codectest.Seek(r); err != nil || r.Position() != whole[i].at {
+				t.Fatal(err, r.Position())
+			}
+			if got := deliver(t, r); !slices.Equal(got, whole[i:]) {
+				t.Errorf("from %+v on there are %d events, want %d", whole[i].at, len(got), len(whole)-i)
+			}
+			if *read == int64(len(data)) {
+				t.Errorf("%d of %d bytes were read", *read, len(data))
+			}
+		}
+	}
+	if store.Bytes() == 0 {
+		t.Error("no checkpoints")
+	}
+}
+
 // TestPlayedRefused: without its map, a request is refused with a sentence; no other request needs one.
 func TestPlayedRefused(t *testing.T) {
 	race := read(t, raceDir+"race.teehistorian")

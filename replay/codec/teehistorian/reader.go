@@ -145,7 +145,10 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 		key = r.facts.key(key)
 		r.Fold = r.facts.fold
 	}
-	if r.Checkpoints != nil && r.world == nil {
+	if r.world != nil {
+		key += ", played"
+	}
+	if r.Checkpoints != nil {
 		r.checkpoints = r.Checkpoints(key)
 	}
 	return nil
