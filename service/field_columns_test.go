@@ -81,6 +81,44 @@ func TestFieldColumns(t *testing.T) {
 	}
 }
 
+// TestEventColumns: a table of game events with a column for each key is the same by each door.
+func TestEventColumns(t *testing.T) {
+	dir := t.TempDir()
+	d := startPlain(t, dir)
+	replay, table := copyIn(t, dir, filepath.Join(samples("dem"), "cs2.dem")), "game_event.player_death"
+	req := &replaydv1.StreamEventsRequest{
+		Replay: replay, FieldColumns: true, Encoding: replaydv1.Encoding_ENCODING_ARROW,
+		Include: []*replaydv1.EventFilter{{Kinds: []string{"game_event"}, Dem: &replaydv1.DemFilter{Types: []string{"player_death"}}}},
+	}
+	want := tablesOf(t, d.daemon, req)[table]
+	if len(want) != 1 || !strings.Contains(want[0], `"attacker_name":"Larry"`) || !strings.Contains(want[0], `"weapon":"ak47"`) {
+		t.Fatalf("%d rows: %v", len(want), want)
+	}
+	code, _, file := d.table(t, tablePath(replay, table+".arrow"), nil)
+	if got := arrowRows(t, file); code != http.StatusOK || !slices.Equal(got, want) {
+		t.Errorf("by HTTP: %d, %v", code, got)
+	}
+	_, _, text := d.table(t, tablePath(replay, table+".csv")+"?columns=weapon,userid_name&where=event.keys.exists(k,k.bool)", nil)
+	if string(text) != "userid_name,weapon\nsomebody,ak47\n" {
+		t.Errorf("two columns are %s", text)
+	}
+	c := flight.NewFlightServiceClient(d.conn)
+	info, err := c.GetFlightInfo(timeout(t), &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{replay, table}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := flight.DeserializeSchema(info.GetSchema(), memory.DefaultAllocator)
+	if err != nil || len(schema.FieldIndices("headshot")) != 1 || len(schema.FieldIndices("keys")) != 0 {
+		t.Errorf("the schema is %v, %v", schema, err)
+	}
+	if rows, _, err := fly(timeout(t), c, info.GetEndpoint()[0].GetTicket(), 0); err != nil || !slices.Equal(rows, want) {
+		t.Errorf("by Flight: %v, %v", rows, err)
+	}
+	if code, _, text := d.table(t, tablePath(replay, "game_event.player_deth.csv"), nil); code != http.StatusBadRequest || !strings.Contains(string(text), "player_death") {
+		t.Errorf("a name that is wrong: %d %s", code, text)
+	}
+}
+
 // checkWideFlights checks a wide table by Arrow Flight: by the path of a class, by a ticket, resumed behind each record batch.
 func checkWideFlights(t *testing.T, d plainDaemon, replay string, want, fields []string) {
 	t.Helper()
@@ -129,6 +167,9 @@ func TestFieldColumnsRefusals(t *testing.T) {
 		"all events":     {func(r *replaydv1.StreamEventsRequest) { r.Include = nil }, "field_columns"},
 		"two filters":    {func(r *replaydv1.StreamEventsRequest) { r.Include = append(r.Include, r.GetInclude()[0]) }, "field_columns"},
 		"another kind":   {func(r *replaydv1.StreamEventsRequest) { r.Include[0].Kinds = []string{"entity_updated"} }, "field_columns"},
+		"no type": {func(r *replaydv1.StreamEventsRequest) {
+			r.Include[0] = &replaydv1.EventFilter{Kinds: []string{"game_event"}}
+		}, "field_columns"},
 		"no class":       {func(r *replaydv1.StreamEventsRequest) { r.Include[0].Dem.Classes = nil }, "field_columns"},
 		"a state":        {func(r *replaydv1.StreamEventsRequest) { r.Start = &replaydv1.Start{WithState: true} }, "field_columns"},
 		"successors":     {func(r *replaydv1.StreamEventsRequest) { r.Follow, r.FollowSuccessors = true, true }, "field_columns"},

@@ -94,7 +94,7 @@ func tableOf(req *replaydv1.StreamEventsRequest, field string) (*replaydv1.Strea
 	return req, kind, nil
 }
 
-// ticketOf returns the ticket for a descriptor: its command, or one made of its path, a replay's name and a kind, or a class of entities.
+// ticketOf returns the ticket for a descriptor: its command, or one made of its path, a replay's name and that of a table, as opened.Choose has it.
 func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 	switch {
 	case d.GetType() == flight.FlightDescriptor_CMD:
@@ -104,7 +104,7 @@ func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 		opened.Choose(req, d.GetPath()[1])
 		return protojson.Marshal(req)
 	}
-	return nil, fault.BadRequest("descriptor", "must be a command, or a path of a replay's name and a kind or class")
+	return nil, fault.BadRequest("descriptor", "must be a command, or a path of a replay's name and a kind, a class or game_event.NAME")
 }
 
 // schemaOf returns the IPC message of the schema of the table that a ticket selects. wide is the layout of a table with a column for each

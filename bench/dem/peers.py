@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares tables of classes of entities, cell by cell, with demoparser2 (Counter-Strike 2) and boon (Deadlock).
+"""Compares tables of classes of entities and of game events, cell by cell, with demoparser2 (Counter-Strike 2) and boon (Deadlock).
 
     pip install "demoparser2>=0.42" "boon-deadlock>=0.19" pyarrow
     go test -run WriteBroadcast -broadcast broadcast.dem
@@ -61,19 +61,24 @@ def float32(v):
     return struct.unpack("f", struct.pack("f", v))[0]
 
 
+def table(demo, kind, *flags):
+    """Returns the rows of the only table that an export writes, and what it says."""
+    with tempfile.TemporaryDirectory() as to:
+        done = subprocess.run([replayd, "export", *flags, "--to", to, demo], capture_output=True, text=True, check=False)
+        files = glob.glob(f"{to}/format=dem/kind={kind}/*.parquet")
+        return pq.read_table(files[0], partitioning=None).to_pylist() if files else [], done.stderr if done.returncode else ""
+
+
 def wide(demo, cls, fields):
     """Returns the rows of the table of a class that is in no other, and the fields that are refused."""
     refused = []
     while True:
-        with tempfile.TemporaryDirectory() as to:
-            command = [replayd, "export", "--class", cls, "--field", ",".join(fields), "--every", "1", "--to", to, demo]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                (file,) = glob.glob(f"{to}/format=dem/kind={cls}/*.parquet")
-                return pq.read_table(file, partitioning=None).to_pylist(), refused
-        bad = re.search(r": (\S+) (?:is a list|has the type)", done.stderr)
+        rows, failed = table(demo, cls, "--class", cls, "--field", ",".join(fields), "--every", "1")
+        if not failed:
+            return rows, refused
+        bad = re.search(r": (\S+) (?:is a list|has the type)", failed)
         if not bad:
-            sys.exit(done.stderr)
+            sys.exit(failed)
         refused.append(bad[1])
         fields = [f for f in fields if f != bad[1]]
 
@@ -172,6 +177,26 @@ def counter_strike(demo):
     return ok
 
 
+def game_events(demo):
+    """Compares each key of each game event. demoparser2 makes server_cvar of messages."""
+    p = DemoParser(demo)
+    c = Count(f"{demo}: game events")
+    for name in sorted(set(p.list_game_events()) - {"server_cvar"}):
+        rows, failed = table(demo, f"game_event.{name}", "--event", name)
+        if failed:
+            sys.exit(failed)
+        theirs = p.parse_event(name).to_dict("records")
+        if len(rows) != len(theirs):
+            c.failed[name].append(("all", len(rows), len(theirs)))
+        for ours, t in zip(rows, theirs):
+            if ours.pop("replayd_other_keys"):
+                c.failed[name].append((ours, "other keys", ""))
+            for key, value in t.items():
+                key = {"tick": "at_tick", "user_name": "userid_name", "user_steamid": "userid_steam_id"}.get(key, key)
+                c.cell(f"{name}.{key}", ours["at_tick"], ours.get(key, "no column"), value)
+    return c.tell()
+
+
 # The classes of boon's tables, and the columns of which it has the values.
 CITADEL = {
     "troopers": ["CNPC_Trooper", "CNPC_TrooperBoss"],
@@ -209,5 +234,10 @@ def deadlock(demo):
 ok = True
 for demo in sys.argv[2:]:
     with open(demo, "rb") as f:
-        ok = (deadlock if b"citadel" in f.read(1 << 16) else counter_strike)(demo) and ok
+        citadel = b"citadel" in f.read(1 << 16)
+    if citadel:
+        ok = deadlock(demo) and ok
+        continue
+    ok = game_events(demo) and ok
+    ok = counter_strike(demo) and ok
 sys.exit(not ok)

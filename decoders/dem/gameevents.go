@@ -2,6 +2,8 @@ package dem
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 )
@@ -203,25 +205,87 @@ func appendKey(keys []GameEventKey, m pb.Reader) []GameEventKey {
 			u64 = m.Val
 		}
 	}
+	k.ValueCase = caseOfKey(typ)
 	switch typ {
 	case keyText:
-		k.ValueCase, k.Text = GameEventKeyValueText, text
+		k.Text = text
 	case keyFloat:
-		k.ValueCase, k.Float = GameEventKeyValueFloat, float
+		k.Float = float
 	case keyLong:
-		k.ValueCase, k.Int = GameEventKeyValueInt, long
+		k.Int = long
 	case keyShort:
-		k.ValueCase, k.Int = GameEventKeyValueInt, short
+		k.Int = short
 	case keyByte:
-		k.ValueCase, k.Int = GameEventKeyValueInt, octet
+		k.Int = octet
 	case keyBool:
-		k.ValueCase, k.Bool = GameEventKeyValueBool, truth
+		k.Bool = truth
 	case keyUint64:
-		k.ValueCase, k.Uint = GameEventKeyValueUint, u64
+		k.Uint = u64
 	case keyHandle:
-		k.ValueCase, k.Handle = GameEventKeyValueHandle, uint32(long)
+		k.Handle = uint32(long)
 	case keyPlayer:
-		k.ValueCase, k.Player = GameEventKeyValuePlayer, int32(int16(short)) // 65535 is no player, too
+		k.Player = int32(int16(short)) // 65535 is no player, too
 	}
 	return append(keys, k)
+}
+
+// caseOfKey returns how a GameEventKey holds values of a type.
+func caseOfKey(typ int32) GameEventKeyValueCase {
+	switch typ {
+	case keyText:
+		return GameEventKeyValueText
+	case keyFloat:
+		return GameEventKeyValueFloat
+	case keyLong, keyShort, keyByte:
+		return GameEventKeyValueInt
+	case keyBool:
+		return GameEventKeyValueBool
+	case keyUint64:
+		return GameEventKeyValueUint
+	case keyHandle:
+		return GameEventKeyValueHandle
+	case keyPlayer:
+		return GameEventKeyValuePlayer
+	}
+	return GameEventKeyValueNone
+}
+
+// EventKey is what a demo says of a key of game events.
+type EventKey struct {
+	Name string
+	// Case is how a GameEventKey holds the values. It is GameEventKeyValueNone for a type that the decoder does not know.
+	Case GameEventKeyValueCase
+	// Named is true if values may have a GameEventKey.ValueName.
+	Named bool
+}
+
+// EventNames returns the names of the game events that the demo has described so far, sorted. They are there if Options select events of
+// KindGameEvent.
+func (d *Decoder) EventNames() (names []string) {
+	for _, t := range d.match.events {
+		if len(t.name) > 0 {
+			names = append(names, string(t.name))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// EventKeys returns the keys of the game events with a name, as EventNames does: those of each description with the name, of which games have
+// one.
+func (d *Decoder) EventKeys(name string) (all [][]EventKey) {
+	for _, id := range slices.Sorted(maps.Keys(d.match.events)) {
+		t := d.match.events[id]
+		if string(t.name) != name {
+			continue
+		}
+		var keys []EventKey
+		for _, k := range t.keys {
+			c := caseOfKey(k.typ)
+			_, named := d.valueNames(name, k.name)
+			keys = append(keys, EventKey{Name: string(k.name), Case: c, Named: named && c == GameEventKeyValueInt})
+		}
+		all = append(all, keys)
+	}
+	return all
 }

@@ -295,24 +295,27 @@ func parsePlayerInfo(p *PlayerInfo, slot int, b []byte, log *pb.Log) bool {
 
 // nameKeys adds names for the numbers in the keys of a game event.
 func (d *Decoder) nameKeys(event string, keys []GameEventKey) {
-	if d.match.game != gameCS2 {
-		return
-	}
 	for i := range keys {
 		k := &keys[i]
 		if k.ValueCase != GameEventKeyValueInt {
 			continue
 		}
-		switch string(k.Name) {
-		case "team", "oldteam", "winner":
-			k.ValueName = facts.CSTeams.Name(k.Int)
-		case "reason":
-			if event == "round_end" {
-				k.ValueName = facts.RoundEndReasons.Name(k.Int)
-			}
+		if names, ok := d.valueNames(event, k.Name); ok {
+			k.ValueName = names.Name(k.Int)
+			k.HasValueName = k.ValueName != nil
 		}
-		k.HasValueName = k.ValueName != nil
 	}
+}
+
+// valueNames returns the names of the numbers in a key of a game event, if they have names.
+func (d *Decoder) valueNames(event string, key []byte) (facts.Table, bool) {
+	switch string(key) {
+	case "team", "oldteam", "winner":
+		return facts.CSTeams, d.match.game == gameCS2
+	case "reason":
+		return facts.RoundEndReasons, d.match.game == gameCS2 && event == "round_end"
+	}
+	return 0, false
 }
 
 // namePlayers adds the names and Steam ids of players to the keys of a game event.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -188,19 +189,25 @@ func Layout(all *table.Format, of func(kind uint8) bool, req *replaydv1.StreamEv
 	return some, nil
 }
 
-// Choose makes a request one for the table of that name: of a kind, or, if it begins with an upper-case letter, as no kind does, of a class of
-// entities, with a column for each field.
+// Choose makes a request one for the table of that name: of a kind; if it begins with an upper-case letter, as no kind does, of a class of
+// entities, with a column for each field; or of the game events with the name behind game_event and a dot, with a column for each key.
 func Choose(req *replaydv1.StreamEventsRequest, name string) {
 	if len(req.GetInclude()) == 0 {
 		req.Include = []*replaydv1.EventFilter{{}}
 	}
 	in := req.GetInclude()[0]
-	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
-		in.Kinds = []string{name}
+	in.Kinds = []string{name}
+	event, ofEvent := strings.CutPrefix(name, gameEvents+".")
+	first, _ := utf8.DecodeRuneInString(name)
+	if !ofEvent && !unicode.IsUpper(first) {
 		return
 	}
 	if in.Dem == nil {
 		in.Dem = &replaydv1.DemFilter{}
+	}
+	if ofEvent {
+		in.Kinds, in.Dem.Types, req.FieldColumns = []string{gameEvents}, []string{event}, true
+		return
 	}
 	in.Dem.Classes = []string{name}
 	Widen(req)
@@ -211,8 +218,11 @@ func Widen(req *replaydv1.StreamEventsRequest) {
 	req.GetInclude()[0].Kinds, req.FieldColumns = []string{sampledEntities}, true
 }
 
-// sampledEntities is the kind of which there may be a column for each field.
-const sampledEntities = "sample_entity"
+// The kinds of which there may be a column for each field, or for each key.
+const (
+	sampledEntities = "sample_entity"
+	gameEvents      = "game_event"
+)
 
 // checkFieldColumns checks a request for a column for each field, whatever is in the replay.
 func checkFieldColumns(c *codec.Codec, req *replaydv1.StreamEventsRequest) error {
@@ -220,15 +230,21 @@ func checkFieldColumns(c *codec.Codec, req *replaydv1.StreamEventsRequest) error
 		return nil
 	}
 	var problem string
-	switch in := req.GetInclude(); {
+	in := req.GetInclude()
+	of := func(kind string) bool {
+		return len(in) == 1 && len(in[0].GetKinds()) == 1 && in[0].GetKinds()[0] == kind
+	}
+	switch {
 	case c.Widen == nil:
-		problem = "only demos have fields of entities"
+		problem = "only demos have fields of entities, and game events"
 	case req.GetEncoding() != replaydv1.Encoding_ENCODING_ARROW:
 		problem = "needs ENCODING_ARROW"
-	case len(in) != 1 || len(in[0].GetKinds()) != 1 || in[0].GetKinds()[0] != sampledEntities:
-		problem = "needs one include filter, of the kind " + sampledEntities + " alone"
-	case len(in[0].GetDem().GetClasses()) == 0:
+	case !of(sampledEntities) && !of(gameEvents):
+		problem = "needs one include filter, of the kind " + sampledEntities + " or " + gameEvents + " alone"
+	case of(sampledEntities) && len(in[0].GetDem().GetClasses()) == 0:
 		problem = "needs classes of entities in the filter"
+	case of(gameEvents) && len(in[0].GetDem().GetTypes()) != 1:
+		problem = "needs one type of game events in the filter"
 	case req.GetFollowSuccessors():
 		problem = "is not possible with follow_successors: the next replay may have other fields"
 	case req.GetStart().GetWithState():

@@ -57,14 +57,20 @@ func cutTable(path string) (before, file string, found bool) {
 		return path, "", false
 	}
 	file = path[i+len(tablesInfix):]
-	kind, format, _ := strings.Cut(file, ".")
+	kind, format := cutFormat(file)
 	return path[:i], file, kind != "" && mediaTypes[format] != "" && !strings.Contains(file, "/")
+}
+
+// cutFormat returns the table and the format that the name of a file says. The name of a table may have dots.
+func cutFormat(file string) (table, format string) {
+	i := max(strings.LastIndexByte(file, '.'), 0)
+	return file[:i], strings.TrimPrefix(file[i:], ".")
 }
 
 // table answers with a table. net/http answers conditions and ranges.
 func (h *Handler) table(w http.ResponseWriter, r *http.Request, name string, req *replaydv1.StreamEventsRequest) {
 	_, file, _ := cutTable(r.URL.EscapedPath())
-	kind, format, _ := strings.Cut(file, ".")
+	kind, format := cutFormat(file)
 	kind, err := url.PathUnescape(kind)
 	if err != nil {
 		badRequest("table", err.Error()).answer(w)

@@ -34,6 +34,7 @@ type exportCmd struct {
 	To             string  `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
 	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
 	Staged         bool    `help:"Write one file for each replay, whose rows 'replayd-fleet merge' adds to tables of many replays. Implies --again; --format is ignored."`
+	Event          string  `help:"Only the game events of a demo with this name, such as player_death, as a table with a column for each key." placeholder:"NAME"`
 	Again          bool    `help:"Also export what is there already."`
 	Maps           string  `help:"The directory with the maps of games, for sample_character and sample_shot. Default: that of each replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
 	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
@@ -146,7 +147,13 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	}
 	c.Apply(req)
-	if len(c.Class) > 0 && len(c.Kind) == 0 {
+	switch {
+	case c.Event != "":
+		if len(c.Kind)+len(c.Type)+len(c.Class)+len(c.Field) > 0 {
+			return usageError{errors.New("--event is a table of its own: leave out --kind, --type, --class and --field")}
+		}
+		opened.Choose(req, "game_event."+c.Event)
+	case len(c.Class) > 0 && len(c.Kind) == 0:
 		opened.Widen(req)
 	}
 	key, err := export.Selection(req, c.Reveal.Secrets)

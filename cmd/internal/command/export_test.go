@@ -93,13 +93,16 @@ func TestManyReplays(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// TestExportClass: with a class and no kind, an export has a table of the class with a column for each field.
+// TestExportClass: with a class and no kind, an export has a table of the class with a column for each field, and with a game event one of its
+// keys.
 func TestExportClass(t *testing.T) {
 	demo := filepath.Join("..", "..", "..", "testdata", "dem", "cs2.dem")
 	for kind, args := range map[string][]string{
 		"CCSPlayerPawn":  {"--class", "CCSPlayerPawn", "--field", "m_iHealth", "--every", "64"},
 		"sample_entity":  {"--class", "CCSPlayer*", "--field", "m_iHealth,m_iszPlayerName"},
 		"entity_updated": {"--class", "CCSPlayerPawn", "--field", "m_iHealth", "--kind", "entity_updated"},
+
+		"game_event.player_death": {"--event", "player_death"},
 	} {
 		dir := t.TempDir()
 		if err := program(t, append([]string{"export", demo, "--to", dir, "--format", "csv"}, args...)...).Run(); err != nil {
@@ -110,7 +113,8 @@ func TestExportClass(t *testing.T) {
 			t.Fatalf("%s: %v %v", kind, files, err)
 		}
 		text, err := os.ReadFile(files[0])
-		if head, _, _ := strings.Cut(string(text), "\n"); err != nil || strings.Contains(head, "m_iHealth") != (kind != "entity_updated") {
+		column := map[string]string{"entity_updated": "fields", "game_event.player_death": "attacker_name"}[kind]
+		if head, _, _ := strings.Cut(string(text), "\n"); err != nil || !strings.Contains(head, cmp.Or(column, "m_iHealth")) {
 			t.Errorf("%s: the columns are %s, %v", kind, head, err)
 		}
 	}

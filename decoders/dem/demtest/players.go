@@ -1,5 +1,7 @@
 package demtest
 
+import "cmp"
+
 // list is the type of a list of objects, and ref that of a reference to an entity.
 func list(of string) string { return "CUtlVectorEmbeddedNetworkVar< " + of + " >" }
 
@@ -252,11 +254,17 @@ type gameEvent struct {
 	keys []string
 }
 
-// described returns the description of the kind. The types of its keys do not matter.
+// keyTypes are the types of keys that are no whole numbers, of 32 bits.
+var keyTypes = map[string]int64{
+	"weapon": 1, "distance": 2, "assistedflash": 6, "headshot": 6, "noscope": 6, "thrusmoke": 6, "attackerblind": 6, "attackerinair": 6,
+	"userid": 9, "attacker": 9, "assister": 9,
+}
+
+// described returns the description of the kind.
 func (e gameEvent) described() Proto {
 	p := Proto(nil).Varint(1, e.id).Text(2, e.name)
 	for _, key := range e.keys {
-		p = p.Bytes(3, Proto(nil).Varint(1, 1).Text(2, key))
+		p = p.Bytes(3, Proto(nil).Varint(1, cmp.Or(keyTypes[key], 3)).Text(2, key))
 	}
 	return p
 }

@@ -36,7 +36,8 @@ type reader struct {
 	skipped  uint64 // events that the filter did not match
 	samples  samples
 	sieve    codec.Sieve
-	wide     *wide // nil without a table with a column for each field
+	wide     *wide       // nil without a table with a column for each field
+	events   *eventTable // nil without a table with a column for each key of game events
 
 	state   entityFilter // the filter for the state
 	present int          // the entity slot at which Present continues
@@ -72,7 +73,7 @@ func newReader(in source.Input, o codec.Options, schemas *dem.Schemas) *reader {
 	}
 	r.sieve.Names = func(id uint32) string { return r.d.Name(id) } // a snapshot may replace the decoder
 	if o.Tables != nil {
-		r.wide = newWide(o.Tables.Layout)
+		r.wide, r.events = newWide(o.Tables.Layout), newEventTable(o.Tables.Layout)
 	}
 	opts := &r.opts
 	if o.Filter != nil {
@@ -301,9 +302,12 @@ func (r *reader) passes(at decoders.Position) bool {
 // addRow appends the event to its table.
 func (r *reader) addRow(b *codec.Batch, at decoders.Position) {
 	r.Tables.TicksPerSecond = r.d.TicksPerSecond()
-	if r.wide != nil && r.ev.Kind == dem.KindSampleEntity {
+	switch {
+	case r.wide != nil && r.ev.Kind == dem.KindSampleEntity:
 		r.wide.add(r.Tables, at, r.ev.AtTick, &r.ev.SampleEntity, r.d.Name)
-	} else {
+	case r.events != nil && r.ev.Kind == dem.KindGameEvent:
+		r.events.add(r.Tables, at, r.ev.AtTick, &r.ev.GameEvent)
+	default:
 		AddRow(r.Tables, at, &r.ev)
 	}
 	b.Count++

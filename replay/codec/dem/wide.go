@@ -31,6 +31,10 @@ func widen(in source.Input, selected *filter.Filter, of *replaydv1.DemFilter) (s
 	if err != nil {
 		return in, nil, err
 	}
+	if selected.Kind(uint8(dem.KindGameEvent)) {
+		all, err := eventFormat(d, of.GetTypes()[0])
+		return in, all, err
+	}
 	w := widening{schema: d.Schema(), selected: selected, byName: map[string]*dem.FieldType{}}
 	if err := w.choose(of); err != nil {
 		return in, nil, err
@@ -42,7 +46,8 @@ func widen(in source.Input, selected *filter.Filter, of *replaydv1.DemFilter) (s
 	return in, all, nil
 }
 
-// classesOf reads a demo up to its first entities, where its classes are known, and returns an input that begins at its beginning.
+// classesOf reads a demo up to its first entities, where its classes and its game events are known, and returns an input that begins at its
+// beginning.
 func classesOf(in source.Input) (*dem.Decoder, source.Input, error) {
 	var from io.Reader
 	if in.At != nil {
@@ -53,7 +58,7 @@ func classesOf(in source.Input) (*dem.Decoder, source.Input, error) {
 		in.Front = io.MultiReader(&read, in.Front)
 	}
 	d := dem.New(from, dem.Options{
-		Schemas: schemas, Yield: 1, Kinds: func(k dem.Kind) bool { return k == dem.KindEntityCreated }, Classes: func(string) bool { return false },
+		Schemas: schemas, Yield: 1, Kinds: func(k dem.Kind) bool { return k == dem.KindEntityCreated || k == dem.KindGameEvent }, Classes: func(string) bool { return false },
 	})
 	var ev dem.Event
 	for !d.EntitiesBegun() {
@@ -259,7 +264,7 @@ type wide struct {
 
 // newWide returns what appends samples to the tables of a layout, nil if these are as generated.
 func newWide(l *table.Layout) *wide {
-	if l.Format == &Tables {
+	if l.Format == &Tables || eventOf(l) != "" {
 		return nil
 	}
 	own := Tables.Kinds[dem.KindSampleEntity].Fields

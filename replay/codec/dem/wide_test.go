@@ -61,6 +61,12 @@ func kindOfSamples() uint8 {
 // rows reads a wide table, each row as a map of columns that have a value.
 func rows(t *testing.T, in source.Input, f *filter.Filter, format *table.Format) (all []map[string]any) {
 	t.Helper()
+	return rowsOf(t, in, f, format, kindOfSamples())
+}
+
+// rowsOf reads the table of a kind, as rows does.
+func rowsOf(t *testing.T, in source.Input, f *filter.Filter, format *table.Format, kind uint8) (all []map[string]any) {
+	t.Helper()
 	layout := format.Layout(false)
 	set := table.NewSet(layout)
 	r, err := encoder.Codec.Open(in, codec.Options{Filter: f, Tables: set})
@@ -73,12 +79,12 @@ func rows(t *testing.T, in source.Input, f *filter.Filter, format *table.Format)
 	if err := codectest.Seek(r); err != nil {
 		t.Fatal(err)
 	}
-	schema := arrowipc.Schema(layout, kindOfSamples())
+	schema := arrowipc.Schema(layout, kind)
 	b := codec.Batch{MaxEvents: 1000, MaxBytes: 256 << 10, Tables: set}
 	for err = nil; err == nil || errors.Is(err, codec.ErrYield); {
 		err = r.Fill(&b)
 		if failed := set.All(func(tab *table.Table) error {
-			if tab.Kind != kindOfSamples() {
+			if tab.Kind != kind {
 				return fmt.Errorf("a row of the kind %s", format.Kinds[tab.Kind].Name)
 			}
 			record := arrowipc.Record(tab, schema)
@@ -130,6 +136,13 @@ func cell(c arrow.Array, i int) any {
 		return [3]float32{c.Field(0).(*array.Float32).Value(i), c.Field(1).(*array.Float32).Value(i), c.Field(2).(*array.Float32).Value(i)}
 	case *array.List:
 		from, to := c.ValueOffsets(i)
+		if texts, ok := c.ListValues().(*array.String); ok {
+			all := []string{}
+			for i := from; i < to; i++ {
+				all = append(all, strings.Clone(texts.Value(int(i))))
+			}
+			return all
+		}
 		return slices.Clone(c.ListValues().(*array.Float32).Float32Values()[from:to])
 	}
 	return c.ValueStr(i)

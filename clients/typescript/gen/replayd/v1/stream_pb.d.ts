@@ -189,7 +189,7 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
   /**
    * Only with ENCODING_ARROW, and for demos. Samples of entities have a column for each field, in place of the list `fields`: one table with
    * a row for each entity at each tick that `every` selects. The request must have one include filter, of the kind sample_entity alone and
-   * with classes. If these are one class, without a pattern, the table has its name in place of the kind's.
+   * with classes, or of the kind game_event alone and with one type. If these are one class, without a pattern, the table has its name in place of the kind's.
    *
    * A column has the name of its field, and the type that the demo's own schema gives it: int64, uint64, float, bool, uint32 for handles, a
    * struct of a vector, text, bytes, a list of other numbers of floats. A value that the entity does not have, or that may be wrong
@@ -197,6 +197,13 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
    * the name, for a field that no class has, that is a list, whose type is not known for certain, that has the name of another column, or that
    * has different types in different classes. A pattern, and a filter without fields, leaves such fields out, and elements of lists; the
    * comment of the table names some. At most 256 columns of fields.
+   *
+   * Game events have a column for each key that the demo describes, in place of `keys` and of id and name: int64 for whole numbers, uint64,
+   * float, bool, text, uint32 for handles, int32 for players' slots, with the players' names and Steam ids in columns whose names end with _name
+   * and _steam_id. What a number stands for, such as a reason, is in a column that ends with _name, too. A key with the name of a column of all
+   * tables has the event's name in front. The table is called game_event, a dot and the event's name. The list replayd_other_keys names
+   * the keys of an event that have no column, or a value of another type: a demo may describe events anew. The request is refused for an event
+   * that the demo has not described before its first entities, or describes with two keys of one name.
    *
    * @generated from field: bool field_columns = 20;
    */
