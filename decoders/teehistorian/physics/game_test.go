@@ -40,7 +40,7 @@ func openMap(t testing.TB, path string) *physics.Map {
 }
 
 // open reads a recording, and only those of its events that matter.
-func open(t testing.TB, recording, tiles string) *game {
+func open(t testing.TB, recording, course string) *game {
 	t.Helper()
 	file, err := os.Open(recording)
 	if err != nil {
@@ -59,8 +59,8 @@ func open(t testing.TB, recording, tiles string) *game {
 		t.Fatal(err)
 	}
 	g := &game{header: header}
-	if tiles != "" {
-		g.tiles = openMap(t, tiles)
+	if course != "" {
+		g.tiles = openMap(t, course)
 	}
 	for ev, err := range decoders.All(d) {
 		if errors.Is(err, decoders.ErrTruncated) {

@@ -211,7 +211,6 @@ func (w *World) visitSlot(s *scribe, o *slot, id int32) {
 	has := o.tee != nil
 	s.flags(&o.several, &o.hasInput, &o.fires, &o.there, &o.fresh, &has)
 	s.input(&o.input)
-	s.input(&o.old)
 	if o.several {
 		s.input(&o.first)
 	}
