@@ -643,7 +643,8 @@ func python(t *testing.T) string {
 	return name
 }
 
-// TestEngines: pyiceberg and DuckDB read the same rows, also after some were replaced.
+// TestEngines: pyiceberg and DuckDB read the same rows, also after some were replaced. With SPARK_PYTHON, a Python that has pyspark and
+// pyiceberg, and ICEBERG_JAR, Iceberg's runtime for it, so does Spark.
 func TestEngines(t *testing.T) {
 	python := python(t)
 	dir, games := t.TempDir(), t.TempDir()
@@ -672,4 +673,13 @@ func TestEngines(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Logf("%s", out)
+	spark := os.Getenv("SPARK_PYTHON")
+	if spark == "" {
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), spark, filepath.Join("testdata", "spark.py"), os.Getenv("ICEBERG_JAR"), dir, string(b))
+	cmd.Env = append(os.Environ(), "TZ=UTC")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "tables are the same by pyiceberg and Spark") {
+		t.Fatalf("%v: %s", err, out)
+	}
 }

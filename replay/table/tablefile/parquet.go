@@ -187,7 +187,7 @@ func (f *parquetFile) Close(about map[string]string) error {
 	}
 	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{
 		Version: parquetVersion, Schema: f.shape.elements, NumRows: f.written, RowGroups: f.groups, KeyValueMetadata: f.about,
-		CreatedBy: "replayd", ColumnOrders: orders,
+		CreatedBy: "replayd version 1", ColumnOrders: orders,
 	})
 	if err != nil {
 		return fmt.Errorf("the end of a Parquet file: %w", err)

@@ -41,7 +41,7 @@ type step struct {
 }
 
 // FieldID is the metadata of a field of a schema that has the number of its column in a Parquet file, as decimal text. Columns of
-// Iceberg are found by it. Other formats ignore it.
+// Iceberg are found by it. Such a column is never encoded as differences, which Iceberg's reader for Spark does not know. Other formats ignore it.
 const FieldID = "PARQUET:field_id"
 
 // presentColumn is the only field of a struct without fields, since Parquet has no empty groups. It is always true.
@@ -112,7 +112,7 @@ func (s *shape) add(f arrow.Field, above leaf) error {
 	}
 	to.physical = e.Type.V
 	numbers := to.physical == format.Int32 || to.physical == format.Int64 || to.physical == format.Double
-	to.rising = numbers && len(above.way) == 0 && table.Rising(f.Name)
+	to.rising = numbers && len(above.way) == 0 && table.Rising(f.Name) && e.FieldID == 0
 	s.elements, s.leaves = append(s.elements, e), append(s.leaves, to)
 	return nil
 }
