@@ -35,6 +35,13 @@ func eventsOf(t *testing.T, data []byte, name string) ([]map[string]any, *table.
 		return nil, nil, err
 	}
 	kind := uint8(slices.IndexFunc(encoder.Tables.Kinds, func(k table.Kind) bool { return k.Name == "game_event" }))
+	names := map[string]bool{}
+	for _, c := range format.Layout(false).Fields(kind) {
+		if names[c.Name] {
+			t.Errorf("%s: two columns are called %s", name, c.Name)
+		}
+		names[c.Name] = true
+	}
 	return rowsOf(t, in, f, format, kind), &format.Kinds[kind], nil
 }
 
@@ -192,7 +199,7 @@ func TestEventTableHostile(t *testing.T) {
 		describe(9, "taken", key{3, "index"}, key{3, "at_tick"}, key{9, "userid"}, key{1, "userid_name"}, key{1, "replayd_x"}),
 		describe(10, "lies", key{3, "index"}, key{3, "lies_index"}), describe(11, "tells", key{3, "replayd_other_keys"}),
 		describe(12, "../up", key{3, "a"}), describe(13, "round_end", key{5, "winner"}, key{5, "reason"}, key{5, "reason_name"}), describe(14, "none")),
-		happening(5, 1), happening(6, 1, 2, 3, 4, 5, 6), happening(9, 1, 2),
+		happening(5, 1), happening(6, 1, 2, 3, 4, 5, 6), happening(9, 1, 2, 3, 4, 5),
 		describing(describe(5, "same", key{3, "b"}, key{3, "a"}), describe(99, "late")), happening(5, 7, 8), happening(4, 9),
 		happening(13, 2, 7, 0), happening(14), happening(14, 3), happening(55, 3))
 	for name, want := range map[string]string{
@@ -208,7 +215,7 @@ func TestEventTableHostile(t *testing.T) {
 	for name, want := range map[string]string{
 		"same":    "[a=1 ] [a=8 b] [a=9 ]", // the keys of the second have changed places, by the new description
 		"strange": "[a=1 b 2 \uFFFD local 5]",
-		"taken":   "[taken_at_tick=2 taken_index=1 ]",
+		"taken":   "[taken_at_tick=2 taken_index=1 userid userid_name replayd_x]", // whole numbers in place of a player and texts
 		// a key has the name of the column of names of another one
 		"round_end": "[reason=7 reason_name=0 winner=2 winner_name=Terrorist ]",
 		"none":      "[] [0]",
