@@ -266,7 +266,7 @@ func (w *World) Settle(tick int32) {
 	w.advance()
 	w.compare()
 	for w.tick < tick {
-		if w.rests() {
+		if w.rests(w.to) {
 			w.rest(tick - w.tick)
 			return
 		}
@@ -299,15 +299,15 @@ const maxRest = 500
 func (w *World) advance() {
 	for w.tick < w.to {
 		w.compare()
-		if left := w.to - 1 - w.tick; left > 0 && w.rests() {
+		if left := w.to - 1 - w.tick; left > 0 && w.rests(w.since) {
 			w.rest(left)
 		}
 		w.play()
 	}
 }
 
-// rests reports whether ticks without a record are not played.
-func (w *World) rests() bool { return len(w.present) == 0 || w.tick-w.since >= maxRest }
+// rests reports whether ticks without a record are not played. since is the last tick of which there is one.
+func (w *World) rests(since int32) bool { return len(w.present) == 0 || w.tick-since >= maxRest }
 
 // rest lets ticks pass in which nothing moves.
 func (w *World) rest(ticks int32) {

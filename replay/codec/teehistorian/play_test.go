@@ -231,18 +231,25 @@ func TestPlayedValues(t *testing.T) {
 	}
 }
 
-// TestPlayedGap: where nothing is recorded for long, nothing is calculated.
+// TestPlayedGap: where nothing is recorded for long, nothing is calculated, wherever one looks.
 func TestPlayedGap(t *testing.T) {
 	race, course := read(t, raceDir+"race.teehistorian"), read(t, raceDir+"course.map")
 	appears := []byte{0x42, 0, 0x20, 0x20} // client 0 has a character
 	skip := []byte{0x41, 0x90, 0x9c, 0x01} // 10,000 ticks
-	data := slices.Concat(race[:bytes.IndexByte(race, 0)+1], appears, skip, []byte{0x40})
+	pause := []byte{0x41, 0x80, 0x05}      // 320 ticks
+	data := slices.Concat(race[:bytes.IndexByte(race, 0)+1], appears, pause, pause, skip, []byte{0x40})
 	rest := map[int32]bool{}
-	for _, p := range from(t, data, codec.Options{Map: mapOf(course), Filter: selecting(t, played(100))}) {
+	often := from(t, data, codec.Options{Map: mapOf(course), Filter: selecting(t, played(100))})
+	for _, p := range from(t, data, codec.Options{Map: mapOf(course), Filter: selecting(t, played(3000))}) {
+		if !slices.Contains(often, p) {
+			t.Errorf("%v is another one", eventOf(t, p))
+		}
+	}
+	for _, p := range often {
 		ev := eventOf(t, p)
 		rest[ev.GetAtTick()] = ev.GetSampleCharacter().GetCause() == teehistorianv1.ProofCause_PROOF_CAUSE_REST
 	}
-	if rest[400] || !rest[600] || !rest[3000] || len(rest) < 30 {
+	if rest[400] || rest[600] || rest[1100] || !rest[1200] || !rest[3000] || len(rest) < 30 {
 		t.Errorf("ticks that were not calculated are %v", rest)
 	}
 }
