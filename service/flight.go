@@ -394,14 +394,14 @@ func (f *flights) ListFlights(c *flight.Criteria, out flight.FlightService_ListF
 	}
 }
 
-// list sends the flights of a replay.
+// list sends the flights of a replay: those that need no other file.
 func list(r *replaydv1.Replay, send func(*flight.FlightInfo) error) error {
 	c, err := codecOfFormat(r.GetFormat())
 	if err != nil {
 		return nil //nolint:nilerr // a file of an unknown format has no flights
 	}
 	for i, k := range c.Tables.Kinds[1:] {
-		if c.Filters.Kinds[i+1].State { // no flight has a state
+		if kind := &c.Filters.Kinds[i+1]; kind.State || kind.Map { // no flight has a state, and the map may not be there
 			continue
 		}
 		info, err := infoOf(&flight.FlightDescriptor{Type: flight.FlightDescriptor_PATH, Path: []string{r.GetName(), k.Name}}, r.GetFormat())

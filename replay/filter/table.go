@@ -138,6 +138,8 @@ type Row[E any] struct {
 	Classes, Fields bool
 	// State is true if events of the kind only describe a state, and never happen.
 	State bool
+	// Map is true if events of the kind need the map of the game, which is another file.
+	Map bool
 }
 
 func (r *Row[E]) has() (s Properties) {
@@ -219,8 +221,8 @@ type Kind struct {
 	Fact bool
 	// Sample is true if events of the kind describe the situation at a tick. Like facts, they are selected only by name.
 	Sample bool
-	// State is Row.State.
-	State bool
+	// State and Map are those of the Row.
+	State, Map bool
 }
 
 // The names of the kinds of facts and samples have these prefixes, in every format.
@@ -245,7 +247,7 @@ func (t Table[E]) Describe(names []string) []Kind {
 		kinds[i].Name = name
 		kinds[i].Fact, kinds[i].Sample = strings.HasPrefix(name, factPrefix), strings.HasPrefix(name, samplePrefix)
 		if i < len(t) {
-			kinds[i].Has, kinds[i].Types, kinds[i].State = t[i].has(), t[i].Types, t[i].State
+			kinds[i].Has, kinds[i].Types, kinds[i].State, kinds[i].Map = t[i].has(), t[i].Types, t[i].State, t[i].Map
 		}
 	}
 	return kinds

@@ -86,8 +86,9 @@ var properties = filter.Table[event]{
 	teehistorian.KindSampleCharacter: {
 		Player: func(e *event) int32 { return e.SampleCharacter.ClientId },
 		Team:   func(e *event) int32 { return e.SampleCharacter.Team },
+		Map:    true,
 	},
-	teehistorian.KindSampleShot: {Player: func(e *event) int32 { return e.SampleShot.ClientId }},
+	teehistorian.KindSampleShot: {Player: func(e *event) int32 { return e.SampleShot.ClientId }, Map: true},
 }
 
 // known returns the property of a field that may be absent.
