@@ -198,10 +198,10 @@ func TestEventTableHostile(t *testing.T) {
 		describe(7, "many", many...), describe(8, "long", long...),
 		describe(9, "taken", key{3, "index"}, key{3, "at_tick"}, key{9, "userid"}, key{1, "userid_name"}, key{1, "replayd_x"}),
 		describe(10, "lies", key{3, "index"}, key{3, "lies_index"}), describe(11, "tells", key{3, "replayd_other_keys"}),
-		describe(12, "../up", key{3, "a"}), describe(13, "round_end", key{5, "winner"}, key{5, "reason"}, key{5, "reason_name"}), describe(14, "none")),
+		describe(12, "../up", key{3, "a"}), describe(13, "round_end", key{5, "winner"}, key{5, "reason"}, key{5, "reason_name"}), describe(14, "none"), describe(15, "own", key{3, "own_key"})),
 		happening(5, 1), happening(6, 1, 2, 3, 4, 5, 6), happening(9, 1, 2, 3, 4, 5),
 		describing(describe(5, "same", key{3, "b"}, key{3, "a"}), describe(99, "late")), happening(5, 7, 8), happening(4, 9),
-		happening(13, 2, 7, 0), happening(14), happening(14, 3), happening(55, 3))
+		happening(13, 2, 7, 0), happening(14), happening(14, 3), happening(55, 3), happening(15, 4))
 	for name, want := range map[string]string{
 		"twice": "one name", "two": "different keys", "many": "too many columns", "long": "too many columns", "lies": "one name", "tells": "one name",
 		"../up": "no table has the name", "sam": `no game event "sam", did you mean "same"?`, "late": "no game event", "55": "no game event", "s*": "no game event",
@@ -219,6 +219,7 @@ func TestEventTableHostile(t *testing.T) {
 		// a key has the name of the column of names of another one
 		"round_end": "[reason=7 reason_name=0 winner=2 winner_name=Terrorist ]",
 		"none":      "[] [0]",
+		"own":       "[own_key=4 ]", // not the event's name in front of a key
 	} {
 		got, _, err := eventsOf(t, data, name)
 		var all []string
