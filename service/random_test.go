@@ -242,6 +242,7 @@ type ways struct {
 	random    *rand.Rand
 	grown     int
 	states    map[int64]*streamtest.Session // by offset
+	places    []int64                       // that are damaged
 	compared  map[string]int                // requests, by door
 	forwarded string                        // address for programs
 }
@@ -335,7 +336,33 @@ func (w *ways) stateAt(at decoders.Position) *streamtest.Session {
 		Replay: name(file), Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}, WithState: true},
 	}, nil)
 	w.states[at.Offset] = &s
-	return &s
+	if w.places == nil {
+		w.places = w.damages(ctx, filepath.Base(w.path))
+	}
+	before, _ := slices.BinarySearch(w.places, at.Offset)
+	if before > 0 && len(w.damages(ctx, file)) < before { // too little is behind a damaged place to see its end
+		w.states[at.Offset] = nil
+	}
+	return w.states[at.Offset]
+}
+
+// damages returns where the damaged places of a recording begin, of which the ends are known.
+func (w *ways) damages(ctx context.Context, file string) []int64 {
+	places := []int64{}
+	if filepath.Ext(file) != ".teehistorian" {
+		return places
+	}
+	s := w.d.Session(ctx, &replaydv1.StreamEventsRequest{Replay: name(file), Include: []*replaydv1.EventFilter{{Kinds: []string{"damage"}}}}, nil)
+	for _, raw := range s.Responses {
+		var r replaydv1.StreamEventsResponse
+		if proto.Unmarshal(raw, &r) != nil {
+			continue
+		}
+		for _, e := range r.GetBatch().GetTeehistorian().GetEvents() {
+			places = append(places, e.GetDamage().GetFrom())
+		}
+	}
+	return places
 }
 
 // upload sends the file's bytes in pieces.

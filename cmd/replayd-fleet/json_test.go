@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -33,9 +35,9 @@ import (
 
 var update = flag.Bool("update", false, "write the golden lines of TestJSON")
 
-// jsonSamples are the replays whose events are golden: those of each format with the most kinds.
+// jsonSamples are the replays whose events are golden: those of each format with the most kinds, and a game with its map.
 var jsonSamples = map[string][]string{
-	"teehistorian": {"finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"},
+	"teehistorian": {"finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian", "arms.teehistorian.gz"},
 	"datafile":     {"sample.map"},
 	"dem":          {"sample.dem", "dota.dem", "cs2.dem", "deadlock.dem"},
 	"sc2replay":    {"5.0.SC2Replay", "battle.SC2Replay"},
@@ -46,12 +48,13 @@ type jsonDoors struct {
 	*testing.T
 
 	addr, web, hub string
+	dir            string // with a directory for each format
 	conn           *nats.Conn
 	published      int
 }
 
 func (d *jsonDoors) cat(_ *codec.Codec, path, kinds string) []string {
-	return lines(mustRun(d.T, 0, "cat", filepath.Join("..", "..", "testdata", path), "--kind", kinds))
+	return lines(mustRun(d.T, 0, "cat", filepath.Join(d.dir, path), "--kind", kinds))
 }
 
 func (d *jsonDoors) catOfDaemon(_ *codec.Codec, path, kinds string) []string {
@@ -213,7 +216,7 @@ func (d *jsonDoors) publish(_ *codec.Codec, path, kinds string) (events []string
 // export returns the first row of each kind in files of JSON lines.
 func (d *jsonDoors) export(path, kinds string) map[string]string {
 	dir := d.TempDir()
-	mustRun(d.T, 0, "export", filepath.Join("..", "..", "testdata", path), "--to", dir, "--format", "jsonl", "--kind", kinds)
+	mustRun(d.T, 0, "export", filepath.Join(d.dir, path), "--to", dir, "--format", "jsonl", "--kind", kinds)
 	files, err := filepath.Glob(filepath.Join(dir, "format=*", "kind=*", "*.jsonl"))
 	if err != nil {
 		d.Fatal(err)
@@ -267,8 +270,22 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	log, _ := background(t, "serve", "--listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0", "--root", "samples="+filepath.Join("..", "..", "testdata"))
-	d := &jsonDoors{T: t, addr: address(t, log, "serving"), web: address(t, log, "serving browsers"), hub: hub, conn: conn}
+	dir := t.TempDir()
+	physics := os.DirFS(filepath.Join("..", "..", "decoders", "teehistorian", "physics", "testdata", "rooms"))
+	for _, name := range []string{"arms.map", "arms.teehistorian.gz"} {
+		data, err := fs.ReadFile(physics, name)
+		if err := errors.Join(err, os.MkdirAll(filepath.Join(dir, "teehistorian"), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "teehistorian", name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "testdata"))); err != nil {
+		t.Fatal(err)
+	}
+	log, _ := background(t, "serve", "--listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0", "--root", "samples="+dir)
+	d := &jsonDoors{T: t, addr: address(t, log, "serving"), web: address(t, log, "serving browsers"), hub: hub, conn: conn, dir: dir}
 	for _, c := range registry.Codecs() {
 		var all []string
 		for k := 1; k < len(c.Tables.Kinds); k++ {
@@ -326,17 +343,15 @@ func TestJSON(t *testing.T) {
 
 // possible returns the kinds that a replay may have: others are refused.
 func (d *jsonDoors) possible(c *codec.Codec, sample string, all []string) []string {
-	if c.Lacks == nil {
-		return all
-	}
-	var info replaydv1.Replay
+	var info replaydv1.GetReplayResponse
 	body := d.get(http.MethodGet, "/v1/replays/samples/"+c.Format.String()+"/"+sample+"?view=full", nil, nil)
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, &info); err != nil {
 		d.Fatal(err)
 	}
 	var some []string
 	for i, kind := range all {
-		if !c.Lacks(&info, uint8(i+1)) {
+		needsMap := c.Filters.Kinds[i+1].Map && info.GetReplay().GetMapReplay() == ""
+		if !needsMap && (c.Lacks == nil || !c.Lacks(info.GetReplay(), uint8(i+1))) {
 			some = append(some, kind)
 		}
 	}
