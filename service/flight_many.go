@@ -156,10 +156,14 @@ func (m *manyFlights) send(ctx context.Context, messages func(b, metadata []byte
 			break
 		}
 	}
-	if first != nil {
-		return fmt.Errorf("%d replays are not complete: %s: %w", len(broken), strings.Join(broken[:min(len(broken), 3)], ", "), first)
+	if first == nil {
+		return nil
 	}
-	return nil
+	which := fmt.Sprintf("%d replays are not complete: %s", len(broken), strings.Join(broken[:min(len(broken), 3)], ", "))
+	if errors.Is(first, codec.ErrNoMap) { // of which clients see the field and its problem alone
+		return fault.BadRequest("ticket.options.include", which+": "+first.Error())
+	}
+	return fmt.Errorf("%s: %w", which, first)
 }
 
 // one sends the rows of one replay. It returns what ends the flight, and what is wrong with the replay alone.
@@ -202,6 +206,8 @@ func (m *manyFlights) one(ctx context.Context, name string, messages func(b, met
 		return nil, nil
 	case sending != nil, ctx.Err() != nil, errors.Is(err, stream.ErrDraining):
 		return err, nil
+	case errors.Is(err, codec.ErrNoMap):
+		return nil, err
 	}
 	switch s.explain(ctx, err, name).GetReason() {
 	case replaydv1.ErrorReason_ERROR_REASON_BAD_REQUEST, replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND:

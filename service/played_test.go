@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -86,5 +87,26 @@ func TestPlayed(t *testing.T) {
 	}
 	if err != nil || strings.Join(grown, "\n") != strings.Join(whole, "\n") {
 		t.Errorf("of a game that grows there are %d, want %d: %v", len(grown), len(whole), err)
+	}
+}
+
+// TestPlayedOfMany: of many games those without their map are named, and the others are sent.
+func TestPlayedOfMany(t *testing.T) {
+	const race = "../cmd/internal/demo/race/"
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "race.teehistorian"), read(t, race+"race.teehistorian"))
+	write(t, filepath.Join(dir, "course.map"), read(t, race+"course.map"))
+	without := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	options := &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{{Kinds: []string{"sample_character"}}}}
+	c := newSubscriber(t, &replaydv1.SubscribeEventsRequest{Options: options})
+	err := c.run(timeout(t), d.client, func() bool { return true }, func() bool { return c.failed[without] > 0 && len(c.ended) == 1 })
+	if err != nil || c.failed[without] != 1 || len(c.failed) != 1 {
+		t.Errorf("%v: these failed: %v", err, c.failed)
+	}
+	ticket := &flight.Ticket{Ticket: []byte(`{"formats": ["FORMAT_TEEHISTORIAN"], "options": {"include": [{"kinds": ["sample_character"]}]}}`)}
+	rows, _, err := fly(timeout(t), flight.NewFlightServiceClient(d.conn), ticket, 0)
+	if len(rows) == 0 || err == nil || !strings.Contains(err.Error(), "1 replays are not complete: "+without) {
+		t.Errorf("%d rows, %v", len(rows), err)
 	}
 }

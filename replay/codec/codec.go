@@ -230,7 +230,8 @@ type Start struct {
 	Now      bool
 }
 
-// ErrNoMap means that the map of a game is not there.
+// ErrNoMap means that the map of a game is not there, or, in the refusal of a request, that a replay may have the events that are wanted, but
+// they cannot be told without it.
 var ErrNoMap = errors.New("the map of the game is not there")
 
 // ErrDone means that no later event of the replay can match the filter.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
@@ -135,7 +136,7 @@ func (s *subscription) stream(ctx context.Context, r *replay) result {
 		switch code := codes.Code(failure.GetCode()); {
 		case failure.GetReason() == replaydv1.ErrorReason_ERROR_REASON_TOO_SLOW, code == codes.Canceled, code == codes.DeadlineExceeded:
 			return result{fatal: err}
-		case code == codes.InvalidArgument && !r.begun:
+		case code == codes.InvalidArgument && !r.begun && !errors.Is(err, codec.ErrNoMap):
 			return result{what: skipped} // the filters can match nothing in it
 		case code == codes.Unavailable || code == codes.ResourceExhausted:
 			failure.Retried = true

@@ -22,6 +22,13 @@ const (
 // maxMap is the most memory that a map may hold.
 const maxMap = 256 << 20
 
+// refusal is the error of a request for what needs the map. It is codec.ErrNoMap, too.
+type refusal struct{ *filter.FieldError }
+
+func (r refusal) Unwrap() error { return r.FieldError }
+
+func (refusal) Is(target error) bool { return target == codec.ErrNoMap }
+
 // play opens the map of the replay and plays the game on it, if the filter asks for what follows from that.
 func (r *reader) play(replay *replaydv1.Replay) error {
 	kind, last := teehistorian.KindSampleShot, placeShots+physics.MaxShots
@@ -35,8 +42,8 @@ func (r *reader) play(replay *replaydv1.Replay) error {
 		return nil
 	}
 	refused := func(why string) error {
-		return &filter.FieldError{Field: "include", Problem: fmt.Sprintf("%s needs the map of the game, %s%s: %s",
-			Kinds[kind], replay.GetMapName(), digest(r.header), why)}
+		return refusal{&filter.FieldError{Field: "include", Problem: fmt.Sprintf("%s needs the map of the game, %s%s: %s",
+			Kinds[kind], replay.GetMapName(), digest(r.header), why)}}
 	}
 	if err := physics.Supports(r.header); err != nil {
 		return refused(err.Error())
