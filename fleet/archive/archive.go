@@ -303,5 +303,5 @@ func (a *Archive) beat(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	return a.put(ctx, leaseName, b, func(draft string) error { return a.place.Commit(ctx, leaseName, draft, version, nil) })
+	return export.CommitBytes(ctx, a.place, leaseName, b, version, nil)
 }

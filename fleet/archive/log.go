@@ -1,13 +1,11 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -158,15 +156,7 @@ func (a *Archive) write(ctx context.Context, r *record) error {
 	if len(b) > maxRecord {
 		return fmt.Errorf("a record of %d bytes is too long", len(b))
 	}
-	err = a.put(ctx, logName(r.Number), b, func(draft string) error {
-		return a.place.Commit(ctx, logName(r.Number), draft, "", nil)
-	})
-	if errors.Is(err, export.ErrMoved) { // an attempt whose answer was lost may have put it
-		if now, failed := a.place.Read(ctx, logName(r.Number), maxRecord); failed == nil && bytes.Equal(now, b) {
-			err = nil
-		}
-	}
-	if err != nil {
+	if err := export.CommitBytes(ctx, a.place, logName(r.Number), b, "", nil); err != nil {
 		return err
 	}
 	if err := a.place.Sync([]string{logName(r.Number)}); err != nil {
@@ -174,29 +164,6 @@ func (a *Archive) write(ctx context.Context, r *record) error {
 	}
 	a.state.apply(r)
 	return nil
-}
-
-// put calls how with a draft.
-func (a *Archive) put(_ context.Context, name string, b []byte, how func(draft string) error) error {
-	dir, err := a.place.Drafts(name)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+path.Base(name)+".*.part")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return how(f.Name())
-}
-
-// putBytes puts a file.
-func (a *Archive) putBytes(ctx context.Context, name string, b []byte) error {
-	return a.put(ctx, name, b, func(draft string) error { return a.place.Put(ctx, name, draft) })
 }
 
 const (
@@ -246,7 +213,7 @@ func (a *Archive) publish(ctx context.Context, name string) error {
 		if i > 0 {
 			parent = t.snapshots[i-1].commit
 		}
-		if err := a.putBytes(ctx, listName(name, s.commit), manifestList(s.commit, parent, t.manifests[:s.last], a.place.URL)); err != nil {
+		if err := export.PutBytes(ctx, a.place, listName(name, s.commit), manifestList(s.commit, parent, t.manifests[:s.last], a.place.URL)); err != nil {
 			return err
 		}
 	}
@@ -254,13 +221,13 @@ func (a *Archive) publish(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.putBytes(ctx, metadataName(name, last), b); err != nil {
+	if err := export.PutBytes(ctx, a.place, metadataName(name, last), b); err != nil {
 		return err
 	}
 	if err := a.place.Sync([]string{metadataName(name, last)}); err != nil {
 		return err
 	}
-	return a.put(ctx, at, strconv.AppendInt(nil, last, 10), func(draft string) error { return a.place.Commit(ctx, at, draft, version, nil) })
+	return export.CommitBytes(ctx, a.place, at, strconv.AppendInt(nil, last, 10), version, nil)
 }
 
 // now returns the time of the next record.

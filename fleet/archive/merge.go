@@ -77,17 +77,7 @@ func (a *Archive) commit(ctx context.Context, staged []stagedFile, report *Repor
 		Archive: a, attempt: rand.Text()[:8], schemas: map[string]schema{}, tables: map[string]*merged{}, files: map[string][]dataFile{},
 		record: &record{Number: a.state.last + 1, Time: a.now(), Tables: map[string]change{}},
 	}
-	m.budget = tablefile.NewBudget(waitingRows, func() (*os.File, error) {
-		dir, err := a.place.Drafts(export.StagedDir + "/rows")
-		if err != nil {
-			return nil, err
-		}
-		f, err := os.CreateTemp(dir, ".waiting.*.part")
-		if err != nil {
-			return nil, err
-		}
-		return f, os.Remove(f.Name())
-	})
+	m.budget = tablefile.NewBudget(waitingRows, func() (*os.File, error) { return export.CreateWaiting(a.place, export.StagedDir+"/rows") })
 	defer m.close()
 	var done []string
 	day := ""
@@ -327,7 +317,7 @@ func (m *merging) rows(ctx context.Context, p part, s *stagedFile, identity stri
 func (m *merging) begin(p part, s *stagedFile) (*merged, error) {
 	t := &merged{table: p.table, day: dayOf(s.Day), schema: p.schema, name: m.name(p.table)}
 	var err error
-	if t.file, err = m.create(t.name); err != nil {
+	if t.file, err = export.CreateDraft(m.place, t.name); err != nil {
 		return nil, err
 	}
 	t.draft, t.buffer = t.file.Name(), bufio.NewWriterSize(t.file, 64<<10)
@@ -341,15 +331,6 @@ func (m *merging) begin(p part, s *stagedFile) (*merged, error) {
 func (m *merging) name(table string) string {
 	m.named++
 	return fmt.Sprintf("%s/%s/%08d-%s-%d.parquet", table, dataDir, m.record.Number, m.attempt, m.named)
-}
-
-// create creates a draft.
-func (m *merging) create(name string) (*os.File, error) {
-	dir, err := m.place.Drafts(name)
-	if err != nil {
-		return nil, err
-	}
-	return os.CreateTemp(dir, "."+path.Base(name)+".*.part")
 }
 
 // with returns a record batch with the columns that all tables have.
@@ -495,7 +476,7 @@ var deletedSchema = arrow.NewSchema([]arrow.Field{
 
 // writeDeleted writes a file of deleted positions.
 func (m *merging) writeDeleted(ctx context.Context, f *dataFile, all []deletedRows) (err error) {
-	file, err := m.create(f.name)
+	file, err := export.CreateDraft(m.place, f.name)
 	if err != nil {
 		return err
 	}
@@ -550,7 +531,7 @@ func (m *merging) manifests(ctx context.Context, deleted map[string][]dataFile) 
 				return err
 			}
 			at.Name = fmt.Sprintf("%s/%s/%08d-%s-%s.avro", name, metadataDir, m.record.Number, m.attempt, of.name)
-			if err := m.putBytes(ctx, at.Name, b); err != nil {
+			if err := export.PutBytes(ctx, m.place, at.Name, b); err != nil {
 				return err
 			}
 			c.Manifests = append(c.Manifests, at)

@@ -110,7 +110,7 @@ func New(o Options) *Export {
 		o.Format = tablefile.Loose
 	}
 	e := &Export{o: o, tables: map[string]*exportTable{}, warnings: map[string]int64{}}
-	e.budget = tablefile.NewBudget(cmp.Or(o.Memory, Memory), e.waiting)
+	e.budget = tablefile.NewBudget(cmp.Or(o.Memory, Memory), func() (*os.File, error) { return CreateWaiting(e.o.Place, e.row()) })
 	return e
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -46,11 +45,7 @@ func (m *messages) Read(p []byte) (int, error) {
 
 // create opens the draft of the file.
 func (t *exportTable) create(e *Export, schema *arrow.Schema) error {
-	dir, err := e.o.Place.Drafts(t.name)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+path.Base(t.name)+".*.part")
+	f, err := CreateDraft(e.o.Place, t.name)
 	if err != nil {
 		return err
 	}
@@ -138,20 +133,4 @@ func (t *exportTable) close(about map[string]string) error {
 	err := errors.Join(t.out.Close(about), t.buffer.Flush(), t.file.Chmod(0o644), t.file.Close())
 	t.file = nil
 	return err
-}
-
-// waiting makes a file without a name for waiting rows. It disappears with the process, however that ends.
-func (e *Export) waiting() (*os.File, error) {
-	dir, err := e.o.Place.Drafts(e.row())
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp(dir, ".waiting.*.part")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

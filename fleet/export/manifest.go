@@ -1,14 +1,11 @@
 package export
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
-	"path"
 )
 
 // maxManifest is the maximum length of a manifest, in bytes.
@@ -36,30 +33,7 @@ func (m *manifest) commit(ctx context.Context, place Place, name, version string
 	if err != nil {
 		return err
 	}
-	dir, err := place.Drafts(name)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+path.Base(name)+".*.part")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // no effect after a rename
-	b = append(b, '\n')
-	_, err = f.Write(b)
-	if err := errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	if err := place.Commit(ctx, name, f.Name(), version, m.Files); err != nil {
-		if !errors.Is(err, ErrMoved) {
-			return err
-		}
-		// An attempt whose answer was lost may have put this manifest.
-		if now, failed := place.Read(ctx, name, maxManifest); failed != nil || !bytes.Equal(now, b) {
-			return err
-		}
-	}
-	return nil
+	return CommitBytes(ctx, place, name, append(b, '\n'), version, m.Files)
 }
 
 // read reads a manifest and its version, which is no newer. The manifest is nil if there is none, and empty if it cannot be

@@ -75,11 +75,7 @@ func (e *Export) stage(ctx context.Context, kinds []string) (err error) {
 	}
 	defer row.discard()
 	all := &exportTable{name: e.staged().Name()}
-	dir, err := e.o.Place.Drafts(all.name)
-	if err != nil {
-		return err
-	}
-	if all.file, err = os.CreateTemp(dir, "."+path.Base(all.name)+".*.part"); err != nil {
+	if all.file, err = CreateDraft(e.o.Place, all.name); err != nil {
 		return err
 	}
 	defer all.discard()
