@@ -429,6 +429,29 @@ func TestReplace(t *testing.T) {
 	compare(t, rowsOf(t, dir), rowsOf(t, want))
 }
 
+// TestDamaged: files that follow from the log and were lost or zeroed by the file system are written again by the next merge.
+func TestDamaged(t *testing.T) {
+	dir, games := t.TempDir(), t.TempDir()
+	stage(t, dir, again(t, games, 0, true), "finish")
+	merge(t, dir, archive.Options{})
+	want := rowsOf(t, dir)
+	hints, err := filepath.Glob(filepath.Join(dir, "*", "*", "metadata", "version-hint.text"))
+	if err != nil || len(hints) == 0 {
+		t.Fatal(hints, err)
+	}
+	for _, damage := range []func(string) error{
+		os.Remove, func(hint string) error { return os.Truncate(hint, 0) }, func(hint string) error { return os.WriteFile(hint, make([]byte, 1), 0o600) },
+	} {
+		for _, hint := range hints {
+			if err := damage(hint); err != nil {
+				t.Fatal(err)
+			}
+		}
+		merge(t, dir, archive.Options{})
+		compare(t, rowsOf(t, dir), want)
+	}
+}
+
 // compare compares the rows of two archives.
 func compare(t *testing.T, got, want map[string]map[string][]string) {
 	t.Helper()

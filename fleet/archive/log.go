@@ -197,8 +197,9 @@ func (a *Archive) publish(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	default:
-		if seen, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+		if seen, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err != nil { // it is damaged, and follows from the log
+			a.log.WarnContext(ctx, "a table's hint is damaged, and written again", "name", at, "error", err)
+			seen = 0
 		}
 	}
 	last := t.snapshots[len(t.snapshots)-1].commit
