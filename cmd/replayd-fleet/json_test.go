@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -271,18 +270,14 @@ func TestJSON(t *testing.T) {
 	}
 	defer conn.Close()
 	dir := t.TempDir()
-	physics := os.DirFS(filepath.Join("..", "..", "decoders", "teehistorian", "physics", "testdata", "rooms"))
-	for _, name := range []string{"arms.map", "arms.teehistorian.gz"} {
-		data, err := fs.ReadFile(physics, name)
-		if err := errors.Join(err, os.MkdirAll(filepath.Join(dir, "teehistorian"), 0o700)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "teehistorian", name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "testdata"))); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{"arms.map", "arms.teehistorian.gz"} {
+		data, err := os.ReadFile(filepath.Join("..", "..", "decoders", "teehistorian", "physics", "testdata", "rooms", name))
+		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "teehistorian", name), data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	log, _ := background(t, "serve", "--listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0", "--root", "samples="+dir)
 	d := &jsonDoors{T: t, addr: address(t, log, "serving"), web: address(t, log, "serving browsers"), hub: hub, conn: conn, dir: dir}
