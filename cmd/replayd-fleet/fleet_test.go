@@ -13,7 +13,7 @@ import (
 )
 
 // flow matches a command in an example: a list of YAML that is also one of JSON.
-var flow = regexp.MustCompile(`(?m)^\s*(?:command|args): (\["(?:jobs|work|serve)".*\])$`)
+var flow = regexp.MustCompile(`(?m)^\s*(?:command|args): (\["(?:jobs|work|merge|serve)".*\])$`)
 
 // TestFleetExamples: the commands in the examples of workers, and those in docs/fleet.md, have flags that the program accepts.
 func TestFleetExamples(t *testing.T) {
@@ -34,9 +34,9 @@ func TestFleetExamples(t *testing.T) {
 			}
 			commands = append(commands, args)
 		}
-		for _, what := range []string{`["work"`, `["serve"`, `["jobs","add","--watch"`, own, "read_only", "s3://"} {
+		for _, what := range []string{`["work"`, `["merge"`, `["serve"`, `["jobs","add","--watch"`, own, "read_only", "s3://"} {
 			flat := strings.ReplaceAll(strings.ReplaceAll(string(text), `", "`, `","`), "readOnly", "read_only")
-			if len(found) != 3 || !strings.Contains(flat, what) {
+			if len(found) != 4 || !strings.Contains(flat, what) {
 				t.Errorf("%s has %d commands, or no %s", name, len(found), what)
 			}
 		}

@@ -182,7 +182,7 @@ func TestJobsCancel(t *testing.T) {
 	store.Put("in/x.map", sampleMap(t))
 	reached := holdSecond(store)
 	mustRun(t, 0, "jobs", "add", "--nats", server, store.URL("in"))
-	log, stop := background(t, "work", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", t.TempDir(), "--lease", "1s")
+	log, stop := background(t, "work", "--no-staged", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", t.TempDir(), "--lease", "1s")
 	wait(t, reached)
 	if got := objects(t, store, "out"); len(got) != 1 {
 		t.Fatal("the test is about one file, not", got)
@@ -260,7 +260,7 @@ func TestJobsKilled(t *testing.T) {
 	store.Put("in/x.map", sampleMap(t))
 	reached := holdSecond(store)
 	mustRun(t, 0, "jobs", "add", "--nats", server, store.URL("in"))
-	args := []string{"work", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", temp, "--lease", "1s"}
+	args := []string{"work", "--no-staged", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", temp, "--lease", "1s"}
 	first := self(t, args...)
 	first.Stderr = io.Discard
 	if err := first.Start(); err != nil {
@@ -310,7 +310,7 @@ func TestJobsBackOff(t *testing.T) {
 				}
 				next.ServeHTTP(w, r)
 			})
-			log, _ := background(t, "work", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", t.TempDir())
+			log, _ := background(t, "work", "--no-staged", "--nats", server, "--from", store.URL("in"), "--to", store.URL("out"), "--temp", t.TempDir())
 			mustRun(t, 0, "jobs", "add", "--nats", server, store.URL("in"))
 			says(t, log, "msg=retried")
 			store.Hook(nil)
@@ -337,7 +337,7 @@ func TestJobsDamaged(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	log, _ := background(t, "work", "--nats", server, "--from", dir, "--to", t.TempDir())
+	log, _ := background(t, "work", "--no-staged", "--nats", server, "--from", dir, "--to", t.TempDir())
 	for _, tenant := range []string{"a", "b"} {
 		mustRun(t, command.ExitCorrupt, "jobs", "add", "--wait", "--tenant", tenant, "--nats", server, path)
 	}

@@ -33,7 +33,7 @@ func TestMerge(t *testing.T) {
 	}
 	slices.Sort(files)
 	mustRun(t, 0, append([]string{"jobs", "add", "--nats", server, "--kind", "player_diff,message"}, files...)...)
-	mustRun(t, 0, "work", "--nats", server, "--from", from, "--to", store.URL("archive"), "--staged", "--workers", "2", "--until-done")
+	mustRun(t, 0, "work", "--nats", server, "--from", from, "--to", store.URL("archive"), "--workers", "2", "--until-done")
 	mustRun(t, 0, append([]string{"export", "--to", to, "--staged", "--kind", "player_diff,message"}, files...)...)
 	for _, place := range []string{store.URL("archive"), to} {
 		if out := mustRun(t, 0, "merge", place); !strings.Contains(out, "2 replays added in 1 commits, 0 staged files not needed, 0 not readable") {

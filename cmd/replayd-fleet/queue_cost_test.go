@@ -80,7 +80,7 @@ func TestWorkCost(t *testing.T) {
 			}
 			var waits []func() time.Duration
 			for range workers {
-				waits = append(waits, cost("work", "--nats", node.url, "--from", store.URL("in"), "--to", store.URL(out), "--temp", t.TempDir(),
+				waits = append(waits, cost("work", "--no-staged", "--nats", node.url, "--from", store.URL("in"), "--to", store.URL(out), "--temp", t.TempDir(),
 					"--log-level", "error", "--until-done"))
 			}
 			for _, wait := range waits {

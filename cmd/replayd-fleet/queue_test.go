@@ -188,7 +188,7 @@ func checkQueue(t *testing.T, n, servers int) {
 	temp := t.TempDir()
 	environment := append(os.Environ(), "TMPDIR="+temp, "GOMAXPROCS=1")
 	start := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(program, append([]string{"work", "--nats", server, "--replicas", replicas, "--log-level", "error", "--lease", "1s"}, args...)...)
+		cmd := exec.Command(program, append([]string{"work", "--no-staged", "--nats", server, "--replicas", replicas, "--log-level", "error", "--lease", "1s"}, args...)...)
 		cmd.Env, cmd.Stderr = environment, os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -502,7 +502,7 @@ func TestJobs(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		ended <- newProgram().Run(ctx, []string{
-			"work", "--nats", server, "--from", dir, "--to", to, "--metrics-listen", "127.0.0.1:0",
+			"work", "--no-staged", "--nats", server, "--from", dir, "--to", to, "--metrics-listen", "127.0.0.1:0",
 		}, command.Console{In: strings.NewReader(""), Out: &log, Err: &log})
 	}()
 	defer func() { stop(); <-ended }()

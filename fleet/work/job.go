@@ -227,12 +227,13 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	if err != nil {
 		return false, err
 	}
+	staged := w.o.Staged && job.Record.Job.Format == string(tablefile.Parquet)
 	o := export.Options{
 		Name: job.Record.Job.Source, Place: w.place(job), Format: tablefile.Format(job.Record.Job.Format), Selection: key, Facts: export.HasFacts(req), Again: job.Record.Job.Again && job.Record.Attempts == 1,
-		Sum: sum, Size: size, Tables: describe.TableVersion, Claim: job.Claim, Intend: job.Intend, Staged: w.o.Staged,
+		Sum: sum, Size: size, Tables: describe.TableVersion, Claim: job.Claim, Intend: job.Intend, Staged: staged,
 		Attempt: rand.Text(),
 	}
-	if w.o.Staged {
+	if staged {
 		o.Intend = nil // there is one file, and whoever does the job again writes the same
 	}
 	if !slices.Contains(tableFormats, o.Format) {

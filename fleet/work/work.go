@@ -33,7 +33,7 @@ type Options struct {
 	// Temp is the directory for drafts and fetched objects. If it is empty, they lie within To or, if that is a bucket, in the
 	// system's directory.
 	Temp string
-	// Staged stages exports for an archive; see export.Options.
+	// Staged stages the exports of jobs whose format is Parquet for an archive; see export.Options.
 	Staged bool
 	// Workers is how many jobs run at the same time.
 	Workers int

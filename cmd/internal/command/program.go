@@ -176,7 +176,7 @@ func (p Program) Run(ctx context.Context, args []string, con Console) int {
 // fleetName is the program with more commands, and fleetCommands lists them, for messages of the program that lacks them.
 const fleetName = "replayd-fleet"
 
-var fleetCommands = []string{"jobs", "work", "publish"}
+var fleetCommands = []string{"jobs", "work", "merge", "publish"}
 
 // cli returns the command line of the program.
 func (p Program) cli() *cli {
