@@ -1,13 +1,12 @@
 // Line charts over the time of a game.
 
 import { h, timeText } from "./dom.js";
+import type { Format } from "./format.js";
 import type { Game } from "./game.js";
 import { theme } from "./theme.js";
 
 /** A number as a short label of a chart, such as 12.3k. */
-export function shortNumber(value: number): string {
-  return Math.abs(value) >= 10_000 ? `${(value / 1000).toFixed(1)}k` : String(Math.round(value));
-}
+export const shortNumber = (value: number): string => Math.abs(value) >= 10_000 ? `${(value / 1000).toFixed(1)}k` : String(Math.round(value));
 
 /** Charts of values of the players. One chart is shown at a time. */
 export class Charts {
@@ -19,14 +18,12 @@ export class Charts {
   /** The value at the upper edge. */
   private most = 10;
 
-  constructor(private readonly game: Game, charts: Readonly<Record<string, string>>, private readonly seek: (tick: number) => void, private readonly beside: () => readonly string[]) {
-    this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...Object.entries(charts).map(([value, title]) => h("option", { value }, title)));
+  constructor(private readonly game: Game, private readonly format: Pick<Format, "charts" | "person">, private readonly seek: (tick: number) => void, private readonly beside: () => readonly string[]) {
+    this.choice = h("select", { "aria-label": "Chart", onchange: () => (this.drawn = "") }, ...Object.entries(format.charts ?? {}).map(([value, title]) => h("option", { value }, title)));
     this.element = h("section", { class: "charts", "aria-label": "Charts" }, h("div", { class: "chart-head" }, h("h2", {}, "Over time"), this.choice), this.canvas, this.tip);
   }
 
-  private tickAt(x: number): number {
-    return (x / this.canvas.clientWidth) * this.game.last;
-  }
+  private tickAt(x: number): number { return (x / this.canvas.clientWidth) * this.game.last; }
 
   /** Says which line is under the cursor, and its value there. */
   private hover({ offsetX, offsetY }: PointerEvent): void {
@@ -34,7 +31,7 @@ export class Charts {
     const tick = this.tickAt(offsetX);
     const near = [...game.told.charts.get(this.choice.value) ?? []].map(([id, line]) => ({ id, value: line.at(tick) ?? NaN }))
       .sort((a, b) => Math.abs(this.yOf(a.value) - offsetY) - Math.abs(this.yOf(b.value) - offsetY))[0];
-    this.tip.textContent = !near || Number.isNaN(near.value) ? "" : `${timeText(tick / game.ticksPerSecond)} · ${game.format.person(game.world, near.id, game.tick).name} ${Math.round(near.value)}`;
+    this.tip.textContent = !near || Number.isNaN(near.value) ? "" : `${timeText(tick / game.ticksPerSecond)} · ${this.format.person(game.world, near.id, game.tick).name} ${Math.round(near.value)}`;
     this.tip.style.left = `${Math.min(Math.max(offsetX, 90), canvas.clientWidth - 70)}px`;
   }
 
@@ -72,7 +69,7 @@ export class Charts {
     }
     const said: string[] = [];
     for (const [id, line] of lines) {
-      const { name, colour } = game.format.person(game.world, id, tick);
+      const { name, colour } = this.format.person(game.world, id, tick);
       const beside = this.beside();
       c.globalAlpha = beside.length === 0 || beside.includes(name) ? 1 : 0.12; // the two who are compared stand out
       c.strokeStyle = colour;

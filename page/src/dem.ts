@@ -51,13 +51,9 @@ export class Player {
     return now?.name || words(now?.heroName ?? "") || `#${this.id}`;
   }
 
-  heroAt(tick: number): string {
-    return words(this.stands.at(tick)?.heroName ?? "");
-  }
+  heroAt(tick: number): string { return words(this.stands.at(tick)?.heroName ?? ""); }
 
-  teamAt(tick: number): number {
-    return this.stands.at(tick)?.team ?? 0;
-  }
+  teamAt(tick: number): number { return this.stands.at(tick)?.team ?? 0; }
 
   aliveAt(tick: number): boolean {
     const now = this.stands.at(tick);
@@ -239,9 +235,7 @@ export class DemWorld extends World {
     return [...this.players.values()].find(({ stands }) => stands.values.at(-1)?.heroName === name)?.id ?? -1;
   }
 
-  nameOf(id: number, tick: number): string {
-    return this.players.get(id)?.nameAt(Math.max(tick, this.from)) ?? "";
-  }
+  nameOf(id: number, tick: number): string { return this.players.get(id)?.nameAt(Math.max(tick, this.from)) ?? ""; }
 
   /** The game's clock in seconds, or undefined if the game has none. */
   timeAt(tick: number): number | undefined {

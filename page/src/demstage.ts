@@ -51,9 +51,7 @@ export class DemStage extends Minimap<DemWorld> {
     } }))];
   }
 
-  private alive(id: number): boolean {
-    return this.game.world.players.get(id)!.aliveAt(this.game.tick);
-  }
+  private alive(id: number): boolean { return this.game.world.players.get(id)!.aliveAt(this.game.tick); }
 
   protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
     const { world, tick, ticksPerSecond } = this.game;

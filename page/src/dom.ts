@@ -18,9 +18,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-function present(children: Child[]): (Node | string)[] {
-  return children.filter((child): child is Node | string => Boolean(child));
-}
+const present = (children: Child[]): (Node | string)[] => children.filter((child): child is Node | string => Boolean(child));
 
 /** Shows a text, which is changed only if it is another one, or hides the element if there is none. */
 export function say(element: HTMLElement, text: string): void {
@@ -144,21 +142,13 @@ export function dateText(at: { seconds: bigint } | undefined): string {
 }
 
 /** An error in words. */
-export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+export const errorText = (error: unknown): string => error instanceof Error ? error.message : String(error);
 
 /** What a replay is called: by its map, if it has one. */
-export function titleOf({ mapName, name }: { mapName: string; name: string }): string {
-  return mapName || baseOf(name);
-}
+export const titleOf = ({ mapName, name }: { mapName: string; name: string }): string => mapName || baseOf(name);
 
 /** The last element of a name. */
-export function baseOf(name: string): string {
-  return name.slice(name.lastIndexOf("/") + 1);
-}
+export const baseOf = (name: string): string => name.slice(name.lastIndexOf("/") + 1);
 
 /** The path of the page that shows a replay. */
-export function pathOf(name: string): string {
-  return `/replay/${name.split("/").map(encodeURIComponent).join("/").replace("%40", "@")}`;
-}
+export const pathOf = (name: string): string => `/replay/${name.split("/").map(encodeURIComponent).join("/").replace("%40", "@")}`;

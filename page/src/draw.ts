@@ -1,18 +1,10 @@
 // What pictures are drawn of.
 
 /** A point of the world. y points down. */
-export interface Point {
-  x: number;
-  y: number;
-}
+export interface Point { x: number; y: number }
 
 /** A rectangle of the world. */
-export interface Area {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
-}
+export interface Area { left: number; top: number; right: number; bottom: number }
 
 /** Extends an area to contain a point. */
 export function stretch(area: Area | undefined, { x, y }: Point): Area {
@@ -21,15 +13,10 @@ export function stretch(area: Area | undefined, { x, y }: Point): Area {
 }
 
 /** The smallest area with all of some points. */
-export function areaOf(points: readonly Point[]): Area | undefined {
-  return points.reduce(stretch, undefined as Area | undefined);
-}
+export const areaOf = (points: readonly Point[]): Area | undefined => points.reduce(stretch, undefined as Area | undefined);
 
 /** A picture of a map, and which part of the world it shows. */
-export interface Overview {
-  picture: CanvasImageSource;
-  area: Area;
-}
+export interface Overview { picture: CanvasImageSource; area: Area }
 
 /** Draws the picture of a map where it belongs, in a context in world units. */
 export function spread(c: CanvasRenderingContext2D, { picture, area: { left, top, right, bottom } }: Overview): void {
@@ -49,6 +36,4 @@ export function line(c: CanvasRenderingContext2D, ...points: Point[]): void {
 }
 
 /** The channels of a colour such as #1d2433 or #1d243380. */
-export function channels(hex: string): number[] {
-  return [1, 3, 5, 7].map((at) => (at < hex.length ? parseInt(hex.slice(at, at + 2), 16) : 255));
-}
+export const channels = (hex: string): number[] => [1, 3, 5, 7].map((at) => (at < hex.length ? parseInt(hex.slice(at, at + 2), 16) : 255));

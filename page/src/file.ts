@@ -9,9 +9,7 @@ import { authorization, client } from "./net.js";
 const prefix = "@upload/";
 
 /** Whether a replay is temporary. */
-export function isTemporary(name: string): boolean {
-  return name.startsWith(prefix);
-}
+export const isTemporary = (name: string): boolean => name.startsWith(prefix);
 
 /** A file that was opened in this browser. */
 export interface Opened {
@@ -34,9 +32,7 @@ export function openedFiles(): Opened[] {
 }
 
 /** The name that people know a replay by: for a temporary one, its file's. */
-export function fileOf(name: string): string {
-  return openedFiles().find((one) => one.name === name)?.file ?? name;
-}
+export const fileOf = (name: string): string => openedFiles().find((one) => one.name === name)?.file ?? name;
 
 function keep(files: Opened[]): void {
   localStorage.setItem(key, JSON.stringify(files.slice(0, 20)));

@@ -33,11 +33,7 @@ export interface Sample {
 }
 
 /** Where a player was, or died, at a tick. */
-export interface Dot extends Point {
-  tick: number;
-  id: number;
-  died?: boolean;
-}
+export interface Dot extends Point { tick: number; id: number; died?: boolean }
 
 /** The loaded part of a game. */
 export abstract class World {
@@ -101,12 +97,7 @@ export interface Person {
 }
 
 /** A side of the game. */
-export interface Side {
-  team: number;
-  name: string;
-  colour: string;
-  score?: string;
-}
+export interface Side { team: number; name: string; colour: string; score?: string }
 
 /** The parts of the player that depend on the format. */
 export interface Format<W extends World = World> {
@@ -134,6 +125,4 @@ export interface Format<W extends World = World> {
 }
 
 /** How many ticks are between samples of a whole game: a second, and more in a long game, so that it has 480 of each player. */
-export function seldom({ lastTick, ticksPerSecond = 50 }: Replay): number {
-  return Math.max(Math.round(ticksPerSecond), Math.floor((lastTick ?? 0) / 480));
-}
+export const seldom = ({ lastTick, ticksPerSecond = 50 }: Replay): number => Math.max(Math.round(ticksPerSecond), Math.floor((lastTick ?? 0) / 480));

@@ -70,7 +70,7 @@ export class Game<W extends World = World> {
   readonly told = new Told();
   readonly ticksPerSecond: number;
 
-  private loading = new AbortController();
+  private loading: AbortController | undefined;
   /** The part of which an event has arrived. */
   private opened: W | undefined;
   private lag = 6;
@@ -82,7 +82,7 @@ export class Game<W extends World = World> {
   private surveyed = false;
   private readonly over = new AbortController();
 
-  constructor(readonly replay: Replay, readonly format: Format<W>) {
+  constructor(readonly replay: Replay, private readonly format: Pick<Format<W>, "around" | "whole" | "stateless" | "world">) {
     this.ticksPerSecond = replay.ticksPerSecond || 50;
     this.last = replay.lastTick ?? 0;
     this.grows = replay.state === ReplayState.GROWING || replay.state === ReplayState.SILENT;
@@ -97,18 +97,25 @@ export class Game<W extends World = World> {
   }
 
   /** Data for the clock's tick has been loaded, or the replay has none. */
-  get ready(): boolean {
-    return this.world.to >= Math.floor(this.tick) || this.complete;
-  }
+  get ready(): boolean { return this.world.to >= Math.floor(this.tick) || this.complete; }
 
   /** Goes to a tick. If the tick is not in or near the loaded part, loads from shortly before the tick. */
   seek(tick: number): void {
     this.tick = Math.max(this.first, Math.min(tick, this.last));
     this.live = false;
-    const { world } = this;
-    const near = this.tick >= world.from && this.tick <= world.to + 10 * this.ticksPerSecond;
-    if (world.to >= 0 && near && this.failure === undefined) return;
-    this.load(this.tick - 2 * this.ticksPerSecond);
+    if (!this.near || this.failure !== undefined) this.load(this.tick - 2 * this.ticksPerSecond);
+  }
+
+  /** The clock is in or near the part that is loaded. */
+  private get near(): boolean {
+    const { world, tick } = this;
+    return this.loading !== undefined && tick >= world.from && tick <= world.to + 10 * this.ticksPerSecond;
+  }
+
+  /** Follows the clock of another game. What was refused is not asked for again. */
+  accompany({ tick, live, last }: Game): void {
+    Object.assign(this, { tick, live, last });
+    if (!this.near && this.failure === undefined) this.load(tick - this.ticksPerSecond);
   }
 
   /** Follows the end of the file. */
@@ -126,13 +133,13 @@ export class Game<W extends World = World> {
   }
 
   close(): void {
-    this.loading.abort();
+    this.loading?.abort();
     this.over.abort();
   }
 
   private load(tick: number): void {
     const from = Math.max(0, Math.floor(tick));
-    this.loading.abort();
+    this.loading?.abort();
     this.loading = new AbortController();
     this.world = this.format.world(from);
     this.complete = false;
@@ -238,14 +245,10 @@ export class Game<W extends World = World> {
   }
 
   /** How far the clock of a live game is behind the last tick that has arrived, in milliseconds. */
-  get delay(): number {
-    return Math.max(0, Math.round(((this.world.to - this.tick) / this.ticksPerSecond) * 1000));
-  }
+  get delay(): number { return Math.max(0, Math.round(((this.world.to - this.tick) / this.ticksPerSecond) * 1000)); }
 
   /** The daemon does not answer. It is not said to be away when only a connection is made again. */
-  get away(): boolean {
-    return !this.connected && this.lost > 0 && performance.now() - this.lost > 500;
-  }
+  get away(): boolean { return !this.connected && this.lost > 0 && performance.now() - this.lost > 500; }
 
   /** Advances the clock by a number of milliseconds of the viewer's time. The clock never goes back. */
   advance(milliseconds: number): void {

@@ -48,10 +48,7 @@ interface Listed {
 let listed: Listed | undefined;
 
 /** What the browser keeps of a view of the list in its history: how many replays are shown, and how far down the view is. */
-interface Kept {
-  limit?: number;
-  y?: number;
-}
+interface Kept { limit?: number; y?: number }
 
 /** Shows the replays, and updates the list as they change. What is searched for is in the address. */
 export function home(app: HTMLElement, signal: AbortSignal, opened: (file: File) => void): void {
@@ -224,9 +221,7 @@ function card(replay: Replay): HTMLElement {
     h("span", { class: "quiet" }, `${lengthText(replay) ? `${lengthText(replay)} · ` : ""}${sizeText(Number(replay.sizeBytes))}`));
 }
 
-function lengthText(replay: Replay): string {
-  return replay.duration ? timeText(Number(replay.duration.seconds)) : "";
-}
+const lengthText = (replay: Replay): string => replay.duration ? timeText(Number(replay.duration.seconds)) : "";
 
 /** What is said of a replay's state, where it is not finished. */
 const stateText: Partial<Record<ReplayState, string>> = { [ReplayState.GROWING]: "live", [ReplayState.SILENT]: "silent", [ReplayState.ABANDONED]: "broken off" };

@@ -112,14 +112,10 @@ export class Inspector {
 }
 
 /** Quotes a text as one word for a shell. */
-function quote(text: string): string {
-  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
+const quote = (text: string): string => /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** A filter as keyword arguments of a Python call. */
-function named(filter: object): string {
-  return Object.entries(filter).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
-}
+const named = (filter: object): string => Object.entries(filter).map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ");
 
 /** The known facts about a replay, as a list. */
 export function facts(replay: Replay): HTMLElement {

@@ -16,9 +16,7 @@ export function lagFor(arrivals: readonly number[]): number {
  * The speed of a live game's clock that is some ticks behind where it should be. Up to three it catches up without being seen. More are
  * those that the viewer missed while the connection was away: what a second would show is then played in a fifth of it.
  */
-function pace(away: number): number {
-  return Math.min(10, Math.max(0, 1 + away / 20 + Math.max(0, away - 3) / 1.5));
-}
+const pace = (away: number): number => Math.min(10, Math.max(0, 1 + away / 20 + Math.max(0, away - 3) / 1.5));
 
 /**
  * The clock of a live game after a frame that lasted so many ticks. It does not pass the last tick that has arrived, and catching up ends where

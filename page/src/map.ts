@@ -88,13 +88,9 @@ export class GameMap {
   }
 
   /** What a layer has at a position. */
-  private at(kind: LayerKind, x: number, y: number): number {
-    return this.layers[kind]![y * this.width + x];
-  }
+  private at(kind: LayerKind, x: number, y: number): number { return this.layers[kind]![y * this.width + x]; }
 
-  private has(x: number, y: number): boolean {
-    return x >= 0 && y >= 0 && x < this.width && y < this.height;
-  }
+  private has(x: number, y: number): boolean { return x >= 0 && y >= 0 && x < this.width && y < this.height; }
 
   /** How the tile at a position is drawn. Positions beyond the map look like the nearest tile at its edge. */
   private look(x: number, y: number): Look {

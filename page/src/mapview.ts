@@ -86,9 +86,7 @@ class MapScene extends Scene {
     return { x: this.camera.x + (x - this.width / 2) / this.camera.scale, y: this.camera.y + (y - this.height / 2) / this.camera.scale };
   }
 
-  protected override grid(): number | undefined {
-    return undefined;
-  }
+  protected override grid(): number | undefined { return undefined; }
 
   showMap(map: MapData): void {
     this.data = map;
@@ -98,9 +96,7 @@ class MapScene extends Scene {
   }
 }
 
-function words(name: string): string {
-  return name.replaceAll("_", " ");
-}
+const words = (name: string): string => name.replaceAll("_", " ");
 
 /** The colour of a teleporter. */
 const colourOfNumber = (number: number) => `hsl(${(number * 137.508) % 360} 75% ${theme().name === "dark" ? 66 : 42}%)`;

@@ -12,9 +12,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     return [all.scale / 2, all.scale * 40];
   }
 
-  protected get near(): number {
-    return this.all(1).scale * 3;
-  }
+  protected get near(): number { return this.all(1).scale * 3; }
 
   /** The edges of the map, as far as they are known. */
   protected abstract area(): Area;
@@ -25,9 +23,7 @@ export abstract class Minimap<W extends World> extends Stage<W> {
     return { x, y, scale: scale * part };
   }
 
-  protected target(): Camera {
-    return this.all(0.96);
-  }
+  protected target(): Camera { return this.all(0.96); }
 
   /** The picture of the map, if the daemon has one. */
   protected overview: Overview | undefined;

@@ -43,9 +43,7 @@ export const token = {
 };
 
 /** Headers for requests that do not use the client. */
-export function authorization(): Record<string, string> {
-  return token.get() ? { authorization: `Bearer ${token.get()}` } : {};
-}
+export const authorization = (): Record<string, string> => token.get() ? { authorization: `Bearer ${token.get()}` } : {};
 
 /** Gets a file of the daemon's that the client does not know. */
 export function getFile(path: string, signal?: AbortSignal): Promise<Response> {
@@ -103,14 +101,10 @@ export const client = connect(location.origin, { token: token.get(), fetch: take
 export const heartbeat = 2000;
 
 /** Whether an error means that the daemon requires a token, or a different one. */
-export function wantsToken(error: unknown): boolean {
-  return error instanceof ReplaydError && error.code === Code.Unauthenticated;
-}
+export const wantsToken = (error: unknown): boolean => error instanceof ReplaydError && error.code === Code.Unauthenticated;
 
 /** Whether an error means that the daemon is away, or has no room, and the same call may succeed later. An error of the page itself does not. */
-export function isAway(error: unknown): boolean {
-  return error instanceof ReplaydError && error.transient;
-}
+export const isAway = (error: unknown): boolean => error instanceof ReplaydError && error.transient;
 
 /** Calls the daemon until it answers, and returns what it says. A daemon that is away is waited for; it is said to be at the first time. */
 export async function ask<T>(call: () => Promise<T>, signal?: AbortSignal, away: () => void = () => {}): Promise<T> {

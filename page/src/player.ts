@@ -138,7 +138,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
   const go = (tick: number) => { game.seek(tick); scene.reset(); address(); feedEnd(true); buildsEnd(true); };
   const timeline = new Timeline(game as unknown as Game, go);
   const board = scoreboard(replay, signal, () => (game.live || game.tick >= game.last ? undefined : Math.floor(game.tick)));
-  const charts = new Charts(game as unknown as Game, format.charts ?? {}, go, board.beside);
+  const charts = new Charts(game as unknown as Game, format as Played, go, board.beside);
   const inspector = new Inspector(replay, signal, () => game.tick);
   const notice = h("p", { class: "notice", role: "status", hidden: true });
   const players = h("ul", { class: "players" });

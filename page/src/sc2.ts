@@ -17,9 +17,7 @@ const told: Kind[] = ["fact_build_step", "fact_unit", "fact_chat", "fact_engagem
 const stands: Filter = { kinds: ["sample_player"], ticks: { every: 80 } };
 
 /** Names such as "CommandCenterFlying" as readable words. */
-function words(name: string): string {
-  return name.replace(/([a-z])([A-Z0-9])/g, "$1 $2").replace(/^Upgrade /, "");
-}
+const words = (name: string): string => name.replace(/([a-z])([A-Z0-9])/g, "$1 $2").replace(/^Upgrade /, "");
 
 /** A unit's state over time. */
 class Track {
@@ -126,9 +124,7 @@ export class SC2World extends World {
     this.news.push({ tick, kind, client, text, ...(name ? { name } : {}) });
   }
 
-  private nameOf(id: number): string {
-    return this.names.get(id) ?? `player ${id}`;
-  }
+  private nameOf(id: number): string { return this.names.get(id) ?? `player ${id}`; }
 
   private place(x: number, y: number): Point {
     const place = { x, y: -y };

@@ -1,9 +1,11 @@
 // Draws a game of Teeworlds: its map, its characters and their trails.
 
 import type { Designed } from "./designed.js";
-import { areaOf, circle, line, type Point } from "./draw.js";
+import { areaOf, circle, type Point } from "./draw.js";
+import type { Game } from "./game.js";
 import { type GameMap, tileSize } from "./map.js";
 import type { Layer } from "./mapdata.js";
+import { hook, type Played } from "./played.js";
 import { type Camera, type Spot, Stage, type Thing } from "./stage.js";
 import { colourOf, theme } from "./theme.js";
 import { type Client, furthest, teamText, type TeeWorld } from "./world.js";
@@ -18,6 +20,8 @@ export class Scene extends Stage<TeeWorld> {
   map: GameMap | undefined;
   /** The layers as they were designed, once they are there, and whether they show the walls. */
   design: { layers: Designed; complete: boolean } | undefined;
+  /** What is calculated beside the game, if the daemon has the map for it. */
+  played: Game<Played> | undefined;
   protected readonly scales = [0.02, 3] as const;
   protected readonly near = 0.9;
 
@@ -31,9 +35,7 @@ export class Scene extends Stage<TeeWorld> {
     return this.spots().map(({ id, x, y }) => ({ x, y, is: () => [world.clients.of(id).nameAt(tick), teamText(world.clients.of(id).teams.at(tick) ?? 0)].filter(Boolean).join(" · ") }));
   }
 
-  protected grid(): number | undefined {
-    return this.map ? undefined : tileSize * 4;
-  }
+  protected grid(): number | undefined { return this.map ? undefined : tileSize * 4; }
 
   protected paint(c: CanvasRenderingContext2D, spots: Spot[], ratio: number): void {
     const { game, camera: { scale } } = this;
@@ -42,8 +44,10 @@ export class Scene extends Stage<TeeWorld> {
     this.in(c, ratio);
     this.warm(c);
     const thin = 1 / scale;
+    this.played?.accompany(game);
     for (const spot of spots) this.trail(c, game.world.clients.of(spot.id).places, spot, trailTicks, furthest, colourOf(spot.id), (left) => Math.max(thin, 2 + 11 * left));
     for (const client of game.world.clients.values()) this.death(c, client);
+    this.played?.world.flying(c, game.tick);
     for (const spot of spots) {
       this.tee(c, game.world.clients.of(spot.id), spot);
       if (spot.id === this.followed) this.ring(c, spot.x, spot.y, Math.max(26, 2 * specks / scale), Math.max(2, 1.5 / scale));
@@ -111,18 +115,15 @@ export class Scene extends Stage<TeeWorld> {
     const input = client.inputs.at(tick);
     const angle = input ? Math.atan2(input.targetY, input.targetX) : 0;
     const ahead = (far: number) => ({ x: x + Math.cos(angle) * far, y: y + Math.sin(angle) * far });
-    if (input?.hook) { // only the direction, because the file does not contain the hook's length
-      c.strokeStyle = colour;
-      c.globalAlpha = 0.9;
-      c.lineWidth = 3;
-      c.setLineDash([7, 5]);
-      line(c, ahead(20), ahead(74));
-      c.stroke();
-      c.setLineDash([]);
-      circle(c, ahead(78).x, ahead(78).y, 4);
-      c.stroke();
-      c.globalAlpha = 1;
-    }
+    const played = this.played?.world;
+    const one = played?.at(client.id, game.tick);
+    c.strokeStyle = c.fillStyle = colour;
+    if (one) {
+      this.canvas.dataset["played"] ??= "true";
+      const whom = game.world.clients.get(one.hookedClientId ?? -1);
+      const to = whom ? game.world.placeAt(whom, game.tick) : played!.hookAt(client.id, game.tick);
+      if (to) hook(c, one.proof, { x, y }, to);
+    } else if (input?.hook) hook(c, undefined, ahead(20), ahead(78)); // only the direction, as the file does not contain its length
     const walked = Math.sin(x / 14) * 3;
     c.lineWidth = 3;
     c.strokeStyle = t.outline;
@@ -151,6 +152,7 @@ export class Scene extends Stage<TeeWorld> {
       c.ellipse(ex + side * 4.2 + Math.cos(angle) * 1.5, ey + Math.sin(angle) * 1.8, 1.8, 2.4, 0, 0, 7);
       c.fill();
     }
+    if (one) played!.tee(c, one, { x, y }, ahead);
     const age = (game.tick - (client.shots.ticks[client.shots.indexAt(tick)] ?? -Infinity)) / 8; // of the last shot
     if (age < 1) {
       c.fillStyle = t.finish;

@@ -8,14 +8,10 @@ import type { Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 
 /** The centre of the picture in world units (y points down), and the scale in CSS pixels per world unit. */
-export interface Camera extends Point {
-  scale: number;
-}
+export interface Camera extends Point { scale: number }
 
 /** Something in the picture that a viewer may ask about: where it is, and what it is in a few words. */
-export interface Thing extends Point {
-  is: () => string;
-}
+export interface Thing extends Point { is: () => string }
 
 /** The length of the shortest line of a trail, in CSS pixels. */
 const shortest = 1.5;
@@ -24,9 +20,7 @@ const shortest = 1.5;
 const reach = { pick: 30, ask: 16 };
 
 /** A player in the picture. */
-export interface Spot extends Point {
-  id: number;
-}
+export interface Spot extends Point { id: number }
 
 export abstract class Stage<W extends World = World> {
   camera: Camera = { x: 0, y: 0, scale: 0.8 };
@@ -57,9 +51,7 @@ export abstract class Stage<W extends World = World> {
   }
 
   /** The players that are present at the clock's tick. */
-  protected spots(): Spot[] {
-    return [];
-  }
+  protected spots(): Spot[] { return []; }
 
   /** Those of some players who are somewhere. */
   protected spotsOf<P extends { id: number }>(players: Iterable<P>, placeOf: (player: P) => Place): Spot[] {
@@ -71,9 +63,7 @@ export abstract class Stage<W extends World = World> {
   /** The minimum scale for following a player. */
   protected abstract readonly near: number;
   /** World units between lines of the grid, or undefined for no grid. */
-  protected grid(): number | undefined {
-    return undefined;
-  }
+  protected grid(): number | undefined { return undefined; }
 
   /** What there is to ask about; of things at the same place the last one is meant. */
   protected abstract things(): Thing[];
@@ -115,9 +105,7 @@ export abstract class Stage<W extends World = World> {
   }
 
   /** The player at a point of the page, or undefined. */
-  pick(atX: number, atY: number): number | undefined {
-    return this.nearest(this.spots(), { x: atX, y: atY }, reach.pick)?.id;
-  }
+  pick(atX: number, atY: number): number | undefined { return this.nearest(this.spots(), { x: atX, y: atY }, reach.pick)?.id; }
 
   /** What is at a point of the page, in a few words, and where it is on the page. Undefined if there is nothing. */
   what(atX: number, atY: number): (Point & { text: string }) | undefined {

@@ -33,9 +33,7 @@ export class Steps<T> {
     return low - 1;
   }
 
-  at(tick: number): T | undefined {
-    return this.values[this.indexAt(tick)];
-  }
+  at(tick: number): T | undefined { return this.values[this.indexAt(tick)]; }
 
   /** Drops the values that no tick from this one on needs. */
   trim(tick: number): void {

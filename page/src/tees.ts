@@ -7,6 +7,7 @@ import type { Game } from "./game.js";
 import { GameMap } from "./map.js";
 import { MapData } from "./mapdata.js";
 import { ask, client } from "./net.js";
+import { Played } from "./played.js";
 import { Scene } from "./scene.js";
 import { colourOf } from "./theme.js";
 import { kinds, teamText, TeeWorld, wholeKinds } from "./world.js";
@@ -33,6 +34,8 @@ export function tees(replay: Replay, signal: AbortSignal): Format<TeeWorld> {
       const scene = new Scene(canvas, game);
       if (replay.mapReplay) {
         scene.whole = false;
+        scene.played = Played.of(replay);
+        signal.addEventListener("abort", () => scene.played?.close());
         const done = () => (scene.whole = true);
         ask(() => GameMap.load(client, replay.mapReplay, signal), signal).then((map) => (scene.map = map)).catch(() => {}).finally(done) // without a map, a grid is drawn
           .then(() => design(replay.mapReplay, scene, signal)).catch(() => {}); // without a design, the physics

@@ -14,19 +14,10 @@ const frame = 1000 / 30;
 const furthest = 800;
 
 /** A player on the way from where a picture had it to where the last state has it. */
-interface Mover extends Point {
-  from: Point;
-  at: number;
-  colour: string;
-}
+interface Mover extends Point { from: Point; at: number; colour: string }
 
 /** A live game: its players who are somewhere, and the part of the world that is shown. */
-interface Shown {
-  described: WatchedReplay["description"];
-  players: Map<number, Mover>;
-  map: Overview | undefined;
-  view: Area | undefined;
-}
+interface Shown { described: WatchedReplay["description"]; players: Map<number, Mover>; map: Overview | undefined; view: Area | undefined }
 
 /** The attribute of a canvas that has the name of the game to be drawn into it. */
 export const wallOf = "data-wall";

@@ -20,9 +20,7 @@ export class Client {
 
   constructor(readonly id: number) {}
 
-  nameAt(tick: number): string {
-    return this.names.at(tick) || `#${this.id}`;
-  }
+  nameAt(tick: number): string { return this.names.at(tick) || `#${this.id}`; }
 
   /** Records all that holds from a tick on. */
   is(tick: number, joined: boolean | undefined, name = "", team = 0, place?: Point): void {

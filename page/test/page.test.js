@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { PNG } from "pngjs";
-import { accessible, atRest, daemon, directory, finished, lastTick, mapFound, options, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
+import { accessible, atRest, daemon, directory, finished, lastTick, mapFound, options, recorded, replayd, repository, samePicture, says, shown, start, tab, tickOf, until } from "./harness.js";
 
 test("from the list to a moment of a game, and back by its link", options, async (t) => {
   const page = await tab(t);
@@ -132,6 +132,32 @@ test("a tick is always drawn in the same way", options, async (t) => {
     const oneIn = name === "golden" || name === "golden-map" ? 200 : 600;
     samePicture(await atRest(await page.$("canvas.scene")), fileURLToPath(new URL(`${name}.png`, import.meta.url)), oneIn);
   }
+});
+
+test("hooks, weapons and freezes are drawn as the rules lead to them, and guesses with gaps", options, async (t) => {
+  const own = await start(join(repository, "cmd/internal/demo/race"));
+  t.after(() => own.stop());
+  const page = await tab(t, { width: 900, height: 640, of: own });
+  for (const [name, tick] of [["golden-hooks", 1440], ["golden-frozen", 828]]) {
+    await page.goto(`${own.url}/replay/samples/race.teehistorian?tick=${tick}&player=4`);
+    await shown(page);
+    await page.waitForSelector("[data-designed][data-played]");
+    samePicture(await atRest(await page.$("canvas.scene")), fileURLToPath(new URL(`${name}.png`, import.meta.url)), 3000);
+  }
+});
+
+test("a game whose rules are not known is asked for once, and shown without", options, async (t) => {
+  writeFileSync(join(directory, "unruly.teehistorian"), Buffer.from(recorded.toString("latin1").replace("DDraceNetwork", "DDraceNetwerk"), "latin1"));
+  t.after(() => rmSync(join(directory, "unruly.teehistorian")));
+  await mapFound("unruly.teehistorian");
+  const page = await tab(t);
+  const streams = [];
+  page.on("request", (request) => request.url().endsWith("/StreamEvents") && /sample_character/.test(request.postData()) && streams.push(request));
+  await page.goto(`${daemon.url}/replay/samples/unruly.teehistorian`);
+  await shown(page);
+  await until(page, () => document.querySelector("canvas.scene").dataset.tick > 100);
+  assert.equal(streams.length, 1);
+  assert.equal(await page.$("[data-played]"), null);
 });
 
 test("the picture of a map lies under the game, and where there is none the page says so", options, async (t) => {
