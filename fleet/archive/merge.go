@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"archive/zip"
 	"bufio"
 	"cmp"
 	"context"
@@ -11,13 +10,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/replayd/replayd/fleet/export"
@@ -81,23 +77,29 @@ func (a *Archive) commit(ctx context.Context, staged []stagedFile, report *Repor
 	defer m.close()
 	var done []string
 	day := ""
-	for _, s := range staged {
+	err := m.readAll(ctx, staged, func(s *stagedFile, found *opened, err error) error {
 		if s.Day != day {
 			if err := m.finishAll(ctx); err != nil {
 				return err
 			}
 			day = s.Day
 		}
-		err := m.add(ctx, &s)
+		if err == nil {
+			err = m.add(ctx, s, found)
+		}
 		if errors.Is(err, errBad) {
 			a.log.WarnContext(ctx, "a staged export cannot be read, and stays", "name", s.name, "error", err)
 			report.Bad++
-			continue
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		done = append(done, s.name)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(done) == 0 {
 		return nil
@@ -140,139 +142,33 @@ func (m *merging) close() {
 	_ = m.budget.Close()
 }
 
-// errBad means that a staged export cannot be read.
-var errBad = errors.New("it is no staged export")
-
-func bad(err error) error { return fmt.Errorf("%w: %w", errBad, err) }
-
-// part is a table of a staged export.
-type part struct {
-	file   *zip.File
-	table  string
-	schema *arrow.Schema       // with numbers
-	rows   []arrow.RecordBatch // nil if they are to be read again
-}
-
-// maxKept is the most bytes of a staged export's rows that are not read again.
-const maxKept = 16 << 20
-
 // add adds the rows of a staged export.
-func (m *merging) add(ctx context.Context, s *stagedFile) error {
-	at, closer, err := m.place.Open(ctx, s.name)
-	if err != nil {
-		return err
-	}
-	defer closer.Close() //nolint:errcheck // nothing was written
-	z, err := export.OpenStaged(at, s.size)
-	if err != nil {
-		return bad(err)
-	}
-	// All is looked at before the first row is written.
-	var parts []part
+func (m *merging) add(ctx context.Context, s *stagedFile, found *opened) error {
 	grown := maps.Clone(m.schemas)
-	identity, kept := "", 0
-	for _, f := range z.File {
-		kind, ok := strings.CutSuffix(f.Name, ".arrow")
-		if !ok || kind == "" || strings.ContainsAny(kind, `/\`) || kind[0] == '.' {
-			return bad(fmt.Errorf("it has a file %q", f.Name))
-		}
-		p := part{file: f, table: path.Join(s.Format, kind)}
-		found, err := p.check(&kept)
-		if err != nil {
-			return bad(err)
-		}
-		id, _ := found.Metadata().GetValue("replayd.identity")
-		if identity = cmp.Or(identity, id); id == "" || id != identity {
-			return bad(fmt.Errorf("%s is of another replay", f.Name))
-		}
+	for i := range found.parts {
+		p := &found.parts[i]
 		before, ok := grown[p.table]
 		if !ok {
 			if t := m.state.tables[p.table]; t != nil {
 				before = t.schemas[len(t.schemas)-1]
 			}
 		}
-		after, numbered, err := before.with(found)
+		after, numbered, err := before.with(p.schema)
 		if err != nil {
 			return bad(err)
 		}
 		p.schema = numbered
 		grown[p.table] = after
-		parts = append(parts, p)
 	}
 	m.schemas = grown
 	index := int64(len(m.record.Replays))
-	for _, p := range parts {
-		if err := m.rows(ctx, p, s, identity, index); err != nil {
+	for _, p := range found.parts {
+		if err := m.rows(ctx, p, s, found.identity, index); err != nil {
 			return err
 		}
 	}
 	m.record.Replays = append(m.record.Replays, replay{s.id(), s.Key})
 	return nil
-}
-
-// check reads the file to its end, and returns its schema. It keeps the rows while all kept rows are few.
-func (p *part) check(kept *int) (*arrow.Schema, error) {
-	r, done, err := open(p.file)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	p.rows = []arrow.RecordBatch{}
-	for r.Next() {
-		if p.rows == nil {
-			continue
-		}
-		for _, c := range r.RecordBatch().Columns() {
-			*kept += int(c.Data().SizeInBytes())
-		}
-		if *kept > maxKept {
-			p.rows = nil
-			continue
-		}
-		r.RecordBatch().Retain()
-		p.rows = append(p.rows, r.RecordBatch())
-	}
-	return r.Schema(), r.Err()
-}
-
-// each calls add for the rows.
-func (p *part) each(add func(arrow.RecordBatch) error) error {
-	for _, r := range p.rows {
-		if err := add(r); err != nil {
-			return err
-		}
-	}
-	if p.rows != nil {
-		return nil
-	}
-	r, done, err := open(p.file)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for r.Next() {
-		if err := add(r.RecordBatch()); err != nil {
-			return err
-		}
-	}
-	return r.Err()
-}
-
-// open opens a file in Arrow's file format as a stream of messages, which it contains.
-func open(f *zip.File) (*ipc.Reader, func(), error) {
-	from, err := f.Open()
-	if err != nil {
-		return nil, nil, err
-	}
-	buffered := bufio.NewReaderSize(from, 64<<10)
-	if _, err := buffered.Discard(len("ARROW1\x00\x00")); err != nil {
-		return nil, nil, errors.Join(err, from.Close())
-	}
-	r, err := ipc.NewReader(buffered)
-	if err != nil {
-		return nil, nil, errors.Join(err, from.Close())
-	}
-	return r, func() { r.Release(); _ = from.Close() }, nil
 }
 
 // rows adds the rows of one table of a replay.
