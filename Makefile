@@ -25,13 +25,11 @@ BENCH     ?= .
 
 # Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
 # the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
-# less with it, or are skipped. So ALONE and, of the three layers, the files with such tests (LONG) are tested without it.
+# less with it, or are skipped. So ALONE and, of service and fleet, such tests (.ci/long) are tested without it.
 ALONE   := /(bench|clients/(go/dem|same)|cmd/(internal/terminal|replayd)|decoders|docs|examples|internal/(frozen|natsconn|nearest)|packaging|proto|replay|service/(describe|streamtest)|testdata|tools)(/|$$)
 SHARING := -run 'Shared|Sample|Golden|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
-LONG     = $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short|\brecordings.t\b' --include='*_test.go' replay service fleet)
-in_long  = -run "^($$(grep -ohP '^func \KTest\w+' $(LONG) | paste -sd '|'))\$$" $(patsubst %/,./%,$(sort $(dir $(LONG))))
 
-# Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests
+# Packages are tested in this order, those that take longest first: as many at a time as there are processors, and two more, since tests
 # wait.
 FIRST   := ./cmd/internal/command ./cmd/replayd-fleet ./service ./decoders/dem
 
@@ -53,7 +51,7 @@ GRPCURL := github.com/fullstorydev/grpcurl/cmd/grpcurl
 # One program, compiled as tests are: with the profile, or replayd-fleet, the first start would take minutes.
 .PHONY: run
 run: ## Start the daemon on the bundled samples; it prints lines to try
-	$(GO) build -pgo=off -trimpath -ldflags=-w -o bin/ ./cmd/replayd
+	$(GO) build -pgo=off -trimpath -ldflags=-w -gcflags=all=-dwarf=false -o bin/ ./cmd/replayd
 	@[[ -x $(TOOLS)/grpcurl ]] || echo "grpcurl is being built meanwhile; the lines that call it work in a minute or so."
 	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd demo --grpcurl $(TOOLS)/grpcurl
 
@@ -74,9 +72,9 @@ pgo: ## Write cmd/replayd/default.pgo again
 	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
 
 # With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
-# link in two thirds of the time; without the profile nothing is compiled a second time; without paths what was compiled in
-# another clone serves; go vet is a part of make lint.
-TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))) -timeout 12m -ldflags=-w -pgo=off -trimpath -vet=off
+# are compiled in six sevenths of the time and link in two thirds; without the profile nothing is compiled a second time; without paths
+# what was compiled in another clone serves; go vet is a part of make lint.
+TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2))) -timeout 12m -ldflags=-w -gcflags=all=-dwarf=false -pgo=off -trimpath -vet=off
 
 # Tests soon drop most of what they allocate, and collecting it took a quarter of their processor time. So garbage is collected a fourth as
 # often. Tests that measure a heap set the percentage that they need, and programs that tests start do not inherit this one (commandtest).
@@ -87,7 +85,7 @@ test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) build -o .cache/testreport ./tools/testreport
 	packages=$$($(GO) list $(FIRST) ./...); failed=0; { \
-		$(GO) test $(TESTS) $(in_long) || failed=1; \
+		$(GO) test $(TESTS) $$(.ci/long) || failed=1; \
 		$(GO) test $(TESTS) $$(grep -E '$(ALONE)' <<<"$$packages") || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $(SHARING) || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
