@@ -144,6 +144,9 @@ func (s *Server) configure(cfg Config) error {
 // TeehistorianDir is the directory that the recordings are written to.
 func (s *Server) TeehistorianDir() string { return filepath.Join(s.dir, "teehistorian") }
 
+// DemoDir is the directory of the demos that the server's command record makes.
+func (s *Server) DemoDir() string { return filepath.Join(s.dir, "demos") }
+
 // Port is the UDP port.
 func (s *Server) Port() int { return s.port }
 

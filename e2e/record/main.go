@@ -5,6 +5,7 @@
 //	go run ./e2e/record testdata/teehistorian [SCENARIO...]
 //	go run ./e2e/record cmd/internal/demo race
 //	go run ./e2e/record decoders/teehistorian/physics/testdata rooms
+//	go run ./e2e/record DIRECTORY snapshots
 //
 // It takes a few minutes. It requires Node with npm, and either an installed
 // DDNet server or root with apt-get. Each run gives new recordings, with other
@@ -45,6 +46,8 @@ type scenario struct {
 	// byMap names the recordings, which are compressed, by their maps.
 	byMap    bool
 	settings []string
+	// demos keeps what the server itself tells of its games, its own demos, under the names of their maps.
+	demos bool
 }
 
 var scenarios = []scenario{
@@ -62,6 +65,10 @@ var scenarios = []scenario{
 		dir: "rooms", title: "rooms full of tiles", mapName: roomNames[0], play: playRooms, end: (*ddnet.Server).Stop, draw: drawRooms, byMap: true,
 		settings: []string{"sv_solo_server 1", "sv_kill_delay 0"},
 	},
+	{
+		dir: "snapshots", title: "rooms, as the server tells them", mapName: roomNames[0], play: playRooms, end: (*ddnet.Server).Stop, draw: drawRooms, byMap: true, demos: true,
+		settings: []string{"sv_solo_server 1", "sv_kill_delay 0", "sv_high_bandwidth 1"},
+	},
 	{dir: "killed", title: "killed in the middle", play: wander, end: (*ddnet.Server).Kill},
 }
 
@@ -73,7 +80,7 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	for _, s := range scenarios {
-		if len(os.Args) > 2 && !slices.Contains(os.Args[2:], s.dir) {
+		if len(os.Args) > 2 && !slices.Contains(os.Args[2:], s.dir) || len(os.Args) == 2 && s.demos { // which no test needs
 			continue
 		}
 		if err := s.record(ctx, os.Args[1]); err != nil {
@@ -282,6 +289,11 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 			return err
 		}
 	}
+	if s.demos {
+		if err := keepDemos(dir, srv.DemoDir()); err != nil {
+			return err
+		}
+	}
 	for _, game := range srv.Games() {
 		path := game.Recording
 		data, err := os.ReadFile(path)
@@ -305,6 +317,26 @@ func (s scenario) keep(out string, srv *ddnet.Server) error {
 			if err := writeGzip(filepath.Join(gzipped, filepath.Base(path)+".gz"), data); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// keepDemos keeps the demos of a directory, compressed, under the names of their maps.
+func keepDemos(dir, from string) error {
+	paths, err := filepath.Glob(filepath.Join(from, "*.demo"))
+	if err != nil {
+		return err
+	}
+	const begin, size = 7 + 1 + 64, 64 // of the map's name
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil || len(data) < begin+size {
+			return fmt.Errorf("%s: %d bytes: %w", path, len(data), err)
+		}
+		name, _, _ := bytes.Cut(data[begin:begin+size], []byte{0})
+		if err := writeGzip(filepath.Join(dir, string(name)+".demo.gz"), data); err != nil {
+			return err
 		}
 	}
 	return nil

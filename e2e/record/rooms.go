@@ -283,6 +283,9 @@ func playRooms(ctx context.Context, srv *ddnet.Server, bots *ddnet.Bots) error {
 				return err
 			}
 		}
+		if err := srv.Console("record " + name); err != nil { // ends with the game
+			return err
+		}
 		script := "sleep 8s\n* kill\nsleep 8s"
 		switch name {
 		case "crowd":

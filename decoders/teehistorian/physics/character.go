@@ -75,7 +75,7 @@ func (w *World) Character(id int32) (c Character, ok bool) {
 		return c, false
 	}
 	core, v := &t.core, t.verdict
-	if t.forked && v.mark == Proven && !core.seems(&t.other) {
+	if v.mark == Proven && t.blurs() {
 		v.mark, v.cause = Unknown, CauseInput
 	}
 	c = Character{
@@ -84,7 +84,7 @@ func (w *World) Character(id int32) (c Character, ok bool) {
 		Weapon: Weapon(core.arms.active + 1), ReloadTicks: core.arms.reload,
 		FreezeTicks: core.frozen, Deep: core.deep, Live: core.live,
 		AirJumps: core.airJumps(), EndlessJumps: core.unlimited || core.super, EndlessHook: core.endless,
-		Jetpack: core.jetpack, Solo: core.solo || w.soloServer, Away: t.away,
+		Jetpack: core.jetpack, Solo: core.solo, Away: t.away,
 		Mark: v.mark, Cause: v.cause, DX: v.dx, DY: v.dy,
 	}
 	if t.given {

@@ -110,16 +110,23 @@ func (w *World) compare() {
 		w.run()
 	}
 	for _, t := range w.present {
-		if t.forked {
-			w.choose(t)
+		if len(t.branches) > 0 && t.branches[0].waits {
+			w.meet(t)
 		}
+		w.choose(t)
+	}
+	for _, t := range w.present {
+		t.astray = t.wrong(&w.slots[t.id])
 	}
 	if w.wrongs() > 0 {
 		w.explain()
 	}
 	for _, t := range w.present {
 		w.upheaval = w.upheaval || t.dead || t.team != w.slots[t.id].team
-		t.astray = t.wrong(&w.slots[t.id])
+		explained := t.astray
+		if t.astray = t.wrong(&w.slots[t.id]); explained && !t.astray {
+			t.blur() // something else may explain it, too
+		}
 	}
 	for id := range w.slots {
 		s := &w.slots[id]
@@ -169,6 +176,7 @@ func (w *World) judge(s *slot) {
 		if other := w.tee(id); !t.trust.doubted() && other != nil && other.astray {
 			// What the other does to it shows at once, but perhaps not all of it.
 			t.trust = trust{confirmed: true}
+			t.blur()
 		}
 	}
 	reborn := t.dead && w.tiles.spawns[at]
@@ -196,7 +204,10 @@ func (w *World) judge(s *slot) {
 			w.report(t, Proven, 0, 0)
 		}
 		if t.trust.doubted() || t.trust.confirmed {
-			w.learn(t)
+			w.learn(t, &t.trust)
+		}
+		if t.blurred.doubted() {
+			w.learn(t, &t.blurred)
 		}
 	default:
 		d := at.sub(c.pos)
@@ -225,7 +236,7 @@ func (w *World) correct(t *tee, at vec) {
 	}
 	c.pos = at
 	t.trust = trust{cause: t.trust.cause, tile: t.trust.tile, keep: t.trust.keep}
-	t.forked = false
+	t.branches, t.blurred = t.branches[:0], trust{}
 	if t.trust.cause == CauseNone {
 		t.trust.cause = CauseDeviation
 	}

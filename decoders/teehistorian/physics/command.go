@@ -2,12 +2,46 @@ package physics
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
 // flagChat is set in commands that a client wrote in the chat.
 const flagChat = 128
+
+// settings are the settings of a server that matter, and may change while it runs.
+var settings = [...]string{
+	"sv_freeze_delay", "sv_teleport_hold_hook", "sv_solo_server", "sv_deepfly", "sv_endless_drag", "sv_no_weak_hook", "sv_pauseable",
+}
+
+// setting sets a setting. Those that no header and no command names are as servers begin.
+func (w *World) setting(name, value string) {
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return
+	}
+	on := n != 0
+	switch name {
+	case "sv_freeze_delay":
+		w.freezeTicks = int32(min(max(n, 1), 30)) * ticksPerSecond
+	case "sv_teleport_hold_hook":
+		w.keepHook = on
+	case "sv_solo_server":
+		w.wasSolo, w.solo, w.soloSince = w.solo, on, w.tick
+	case "sv_deepfly":
+		w.deepFly = on
+	case "sv_endless_drag":
+		w.endless = on
+	case "sv_no_weak_hook":
+		w.evenHooks = on
+	case "sv_pauseable":
+		w.specPause = pausePlace
+		if on {
+			w.specPause = pauseAway
+		}
+	}
+}
 
 // command does what a console command does.
 func (w *World) command(c *teehistorian.ConsoleCommand) {
@@ -55,6 +89,10 @@ func (w *World) command(c *teehistorian.ConsoleCommand) {
 		}
 	case "say", "team", "load", "swap", "practice", "emote", "eyeemote", "lock", "unlock", "invite", "timeout", "team0mode", "w", "whisper", "c",
 		"converse", "me", "rank", "teamrank", "top", "points", "info", "rules", "help", "map", "mapinfo", "times", "showothers", "showall":
+	case "sv_solo_server", "sv_endless_drag", "sv_freeze_delay", "sv_teleport_hold_hook", "sv_deepfly", "sv_no_weak_hook", "sv_pauseable":
+		if len(c.Arguments) > 0 {
+			w.setting(name, string(c.Arguments[0])) // who is there keeps what it has
+		}
 	default:
 		if s != nil && s.tee != nil && c.Flags&flagChat != 0 && w.practice[s.team] {
 			w.doubt(s.tee, CauseCommand, 0, true)

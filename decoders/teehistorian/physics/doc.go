@@ -20,6 +20,9 @@
 // where the recording has it, but its velocity, hook and jumps are not known until the game shows them: a wall takes a
 // velocity, the ground gives jumps, a key that is released ends a hook. A velocity is known, too, when many places have confirmed it.
 //
+// What is known of a [Character] is compared with the snapshots of DDNet 16.4 and 20.1.1 (bench/teehistorian): of 20.1.1 nothing that is
+// proven differs.
+//
 // Some things are chosen by the recording, as far as they lead exactly to it: which of the inputs of one tick was in effect, where
 // recordings do not tell; which exit a teleporter chose; shots, which older servers made as soon as an input arrived, and who hit whom
 // with a hammer; whom the server forgot in a tick in which a character left its team.
@@ -36,5 +39,5 @@
 //	character.go               how things stand, for those who ask
 //	snapshot.go                the whole state as bytes
 //	check.go, trust.go         the comparison with the recording, and what it proves
-//	explain.go, late.go        what may have happened in a tick, and when inputs came into effect
+//	explain.go, late.go        what may have happened in a tick, and when inputs came into effect: the other states of a character
 package physics

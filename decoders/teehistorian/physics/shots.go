@@ -55,7 +55,7 @@ func (w *World) throwGrenade(t *tee, from, aim vec, since int32) {
 	if len(w.shots.grenades) < maxShots {
 		w.shots.grenades = append(w.shots.grenades, grenadeShot{
 			owner: t.id, from: from, dir: aim, since: since, life: cut(ticksPerSecond * t.tune[grenadeLifetime]), tune: w.tuneAt(from),
-			doubted: t.trust.doubted(),
+			doubted: t.uncertain(),
 		})
 	}
 }

@@ -177,6 +177,9 @@ func (w *World) drag(t *tee) {
 	}
 }
 
+// nudgeReach is 28 * 1.45 in float32, which is not the float32 that is nearest to 40.6.
+const nudgeReach float32 = 40.600002
+
 // nudge has characters push one another away, and pull whom they hold.
 func (w *World) nudge(t *tee) {
 	c := &t.core
@@ -199,7 +202,7 @@ func (w *World) nudge(t *tee) {
 			if c.vel.length() > 0.0001 {
 				share = 1 - (c.vel.unit().dot(dir)+1)/2
 			}
-			c.vel = c.vel.add(dir.mul(size*1.45 - away).mul(float32(share * 0.75)))
+			c.vel = c.vel.add(dir.mul(nudgeReach - away).mul(float32(share * 0.75)))
 			c.vel = c.vel.mul(0.85)
 		}
 		if c.noHook || c.hook.player != other.id || tune[playerHooking] == 0 || away <= size*1.5 {

@@ -22,8 +22,12 @@ type trust struct {
 	// did for long: the state is taken as known, but not as the only one that leads there.
 	streak    int32
 	ticks     int32 // since then
+	still     int32 // for how many of them it stands without walking, which halves its speed
 	confirmed bool
 }
+
+// standing is how many ticks of standing take the least part of a unit from any speed that may be wrong.
+const standing = 10
 
 // longStreak is a streak in which a velocity that is wrong by its least part would show.
 const longStreak = 50
@@ -43,18 +47,24 @@ func (w *World) met(t, other *tee) {
 	other.met = append(other.met, t.id)
 }
 
+// blur notes that a character may be in another state than the calculated one, which leads to where it is recorded, too.
+func (t *tee) blur() { t.blurred = trust{cause: CauseInput} }
+
+// uncertain reports whether the state of a character may be another one.
+func (t *tee) uncertain() bool { return t.trust.doubted() || t.blurs() }
+
 // learn notes what a tick, of which the recording confirms the outcome, tells of a state that was not known.
-func (w *World) learn(t *tee) {
-	if t.trust.keep {
+func (w *World) learn(t *tee, trusted *trust) {
+	if trusted.keep {
 		return
 	}
-	k := &t.trust.known
+	k := &trusted.known
 	c, was := &t.core, &t.before
 	if c.pos != was.pos {
-		t.trust.streak++
+		trusted.streak++
 	}
-	if t.trust.streak > longStreak && *k&(knownHook|knownJumps|knownInput) == knownHook|knownJumps|knownInput {
-		t.trust.cause, t.trust.confirmed = CauseNone, true
+	if trusted.streak > longStreak && *k&(knownHook|knownJumps|knownInput) == knownHook|knownJumps|knownInput {
+		trusted.cause, trusted.confirmed = CauseNone, true
 	}
 	in := &t.input
 	grounded := w.grounded(c)
@@ -66,8 +76,11 @@ func (w *World) learn(t *tee) {
 	if grounded && (in.Jump == 0 || c.vel.y == 0) {
 		*k |= knownJumps
 	}
-	t.trust.ticks++
-	if c.frozen == 0 && (c.direction != 0 && c.pos.x != was.pos.x || t.trust.ticks > w.freezeTicks) {
+	trusted.ticks++
+	if trusted.still++; !grounded || c.direction != 0 || t.tune[groundFriction] > 0.5 {
+		trusted.still = 0
+	}
+	if c.frozen == 0 && (c.direction != 0 && c.pos.x != was.pos.x || trusted.ticks > w.freezeTicks) {
 		*k |= knownInput // no freeze lasts longer
 	}
 	if (len(t.met) > 0 || hooked || fast) && *k&(knownX|knownY) != knownX|knownY {
@@ -78,14 +91,15 @@ func (w *World) learn(t *tee) {
 	if grounded {
 		limit = t.tune[groundSpeed]
 	}
-	if c.vel.x == 0 || c.vel.x == limit || c.vel.x == -limit {
+	// In one tick a guess may come to such a value by chance.
+	if c.vel.x == was.vel.x && (c.vel.x == limit || c.vel.x == -limit || c.vel.x == 0 && (c.wall != 0 || trusted.still > standing)) {
 		*k |= knownX
 	}
-	if c.vel.y == 0 || c.vel.y == -t.tune[airJump] || c.vel.y == -t.tune[groundJump] {
+	if c.vel.y == 0 && was.vel.y == 0 && grounded || c.vel.y == -t.tune[airJump] || c.vel.y == -t.tune[groundJump] {
 		*k |= knownY
 	}
 	if *k == knownAll {
-		t.trust = trust{}
+		*trusted = trust{}
 	}
 }
 

@@ -200,7 +200,7 @@ func (w *World) fire(t *tee, pressed bool, since int32) {
 	case hammer:
 		w.hammer(t, at.add(aim.mul(size*0.75)))
 	case shotgun, laser:
-		w.beam(beam{weapon: a.active, owner: t.id, at: at, dir: aim, energy: t.tune[laserReach], doubted: t.trust.doubted()}, since)
+		w.beam(beam{weapon: a.active, owner: t.id, at: at, dir: aim, energy: t.tune[laserReach], doubted: t.uncertain()}, since)
 	case grenade:
 		w.throwGrenade(t, at.add(aim.mul(size*0.75)), aim, since)
 	case ninja:

@@ -26,7 +26,10 @@ type World struct {
 
 	freezeTicks int32
 	keepHook    bool
-	soloServer  bool
+	solo        bool // who appears meets nobody
+	wasSolo     bool
+	soloSince   int32
+	soloServer  bool           // each is in a team of its own
 	release     int            // of the server
 	practice    map[int32]bool // by team
 	endless     bool           // all hooks are
@@ -41,11 +44,12 @@ type World struct {
 	touched  []*switcher          // in this tick
 	waiting  []*switcher          // to turn themselves
 
-	last     *tee // who acts last in the tick, as the server forgot the others; nil if it did not
-	upheaval bool // somebody left or changed the team in this tick
-	tries    int  // how often ticks may be played again
-	alone    bool // nobody meets anybody
-	pending  bool // the last tick is not compared yet
+	last     *tee   // who acts last in the tick, as the server forgot the others; nil if it did not
+	upheaval bool   // somebody left or changed the team in this tick
+	cores    []core // for meet
+	tries    int    // how often ticks may be played again
+	alone    bool   // nobody meets anybody
+	pending  bool   // the last tick is not compared yet
 	check    func(*Result)
 	result   Result
 }
@@ -83,6 +87,7 @@ type tee struct {
 	tune    *tuning
 	team    int32 // in the tick
 	trust   trust
+	blurred trust    // whether it stands as calculated in what the recording does not show
 	hits    []int32  // who hits it with a hammer before the tick
 	exits   []vec    // to which a teleporter may lead
 	exit    int      // to which it does
@@ -92,10 +97,8 @@ type tee struct {
 	armed   bool     // may have weapons that are not calculated
 	given   bool     // by a command
 	verdict verdict  // on the last tick
-	// other is another state in which it may be, since an input of which the recording does not tell when it came into effect.
-	other            core
-	otherInput       teehistorian.Input
-	forked           bool
+	// branches are other states in which it may be, since an input of which the recording does not tell when it came into effect.
+	branches         []branch
 	left             bool // left before the tick
 	away             bool // out of the game, as its client watches
 	starts, finishes bool // came through the start, the finish
@@ -134,25 +137,18 @@ func Supports(h *teehistorian.Header) error {
 // New returns the world of a recording with this header. It calls check for each character and tick, whose result is valid until
 // check returns.
 func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
-	w := &World{header: h, tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, practice: map[int32]bool{}, switches: map[int32]*switchers{}}
+	w := &World{header: h, tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, deepFly: true, specPause: pausePlace, practice: map[int32]bool{}, switches: map[int32]*switchers{}}
 	m.placed.Do(m.placeDoors)
 	w.tune.reset()
 	w.untuned.reset()
 	for name, value := range h.Tuning {
 		w.tune.setText(name, value)
 	}
-	if value, err := strconv.Atoi(h.Config["sv_freeze_delay"]); err == nil {
-		w.freezeTicks = int32(min(max(value, 1), 30)) * ticksPerSecond
+	w.soloServer = h.Config["sv_team"] == "3"
+	for _, name := range settings {
+		w.setting(name, h.Config[name])
 	}
-	w.keepHook = h.Config["sv_teleport_hold_hook"] == "1"
-	w.soloServer = h.Config["sv_solo_server"] == "1" || h.Config["sv_team"] == "3"
-	w.deepFly = h.Config["sv_deepfly"] != "0"
-	w.endless = h.Config["sv_endless_drag"] == "1"
-	w.evenHooks = h.Config["sv_no_weak_hook"] == "1"
-	w.specPause = pausePlace
-	if h.Config["sv_pauseable"] == "1" {
-		w.specPause = pauseAway
-	}
+	w.soloSince = -1
 	w.release = release(h.ServerVersion)
 	w.ambiguous = h.VersionMinor <= lastAmbiguous
 	return w
@@ -349,7 +345,7 @@ func (w *World) play() {
 	w.last = nil
 	w.run()
 	for _, t := range w.present {
-		if t.forked {
+		if len(t.branches) > 0 {
 			w.follow(t)
 		}
 	}
@@ -456,9 +452,12 @@ func (w *World) enter(s *slot, id int32) {
 		s.spare = &tee{}
 	}
 	t := s.spare
-	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0], effects: t.effects[:0]}
+	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0], effects: t.effects[:0], branches: t.branches[:0]}
 	t.verdict.mark = Appeared
-	t.core.endless = w.endless
+	t.core.endless, t.core.solo = w.endless, w.solo
+	if w.soloSince == w.tick { // when it was there already
+		t.core.solo = w.wasSolo
+	}
 	t.before = t.core
 	s.tee = t
 	if s.hasInput {

@@ -14,6 +14,9 @@ const checkEvery = 128 << 10
 // checkPlayed is that distance in games that are played, which takes far longer than to read them.
 const checkPlayed = 16 << 10
 
+// maxPlayed bounds what a checkpoint keeps of a world, which is some 300 bytes for each character.
+const maxPlayed = 64 << 10
+
 // checkpoint adds a checkpoint for other readers if one is wanted here.
 func (r *reader) checkpoint() {
 	at := r.d.Position()
@@ -30,8 +33,10 @@ func (r *reader) checkpoint() {
 	if r.facts != nil {
 		state = appendState(state, r.facts.fold.Snapshot)
 	}
-	if r.world != nil {
-		state = appendState(state, r.world.Snapshot)
+	if rest := len(state); r.world != nil {
+		if state = appendState(state, r.world.Snapshot); len(state)-rest > maxPlayed {
+			return
+		}
 	}
 	r.checkpoints.Add(codec.Checkpoint{Position: at, Tick: r.d.Tick(), State: state, Sum: r.d.Sum()})
 }

@@ -25,8 +25,7 @@ def kind(
     replay: str, kind: str, columns: Sequence[str] | None, options: TableOptions
 ) -> tuple[Session, Collector]:
     """For the table of the events of one kind."""
-    collector = Collector(kind, columns, options.get("field_columns", False))
-    return Session(*build(replay, table_options(kind, columns, options))), collector
+    return Session(*build(replay, table_options(kind, columns, options))), Collector(kind, columns)
 
 
 def entities(
