@@ -89,7 +89,7 @@ func (w *Worker) failureOf(err error) (f queue.Failure, again bool) {
 		if errors.Is(err, known.err) {
 			f.Reason = known.reason
 			_, results := errors.AsType[resultsError](err)
-			return f, known.again || results && !errors.Is(err, context.DeadlineExceeded)
+			return f, known.again || results
 		}
 	}
 	f.Reason = "FAILED"

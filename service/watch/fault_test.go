@@ -222,6 +222,31 @@ func TestAReplacedDirectoryIsWatchedAnew(t *testing.T) {
 	})
 }
 
+// A new entry may be empty at first, which changes its directory, and gets its first bytes later, which does not.
+func TestAPolledDirectoryFiresForAWhileAfterAChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sys := newFakeSystem()
+		sys.set("/d", fakeStat{dir: true})
+		d := subscribe(t, sys.watcher(t, Options{Mode: Poll}), "/d")
+		time.Sleep(time.Minute)
+		fired(d)
+		sys.set("/d", fakeStat{dir: true, size: 1})
+		for began := time.Now(); time.Since(began) < settling; {
+			time.Sleep(time.Second)
+			if !fired(d) {
+				t.Fatalf("not %v after a change", time.Since(began))
+			}
+		}
+		time.Sleep(settling)
+		fired(d)
+		time.Sleep(settling)
+		if fired(d) {
+			t.Error("it fires for ever")
+		}
+	})
+}
+
 func TestIdleFilesCostLittle(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[Mode]int{Auto: 4, Poll: 120} {
