@@ -10,7 +10,7 @@ import (
 )
 
 // FactsVersion is the version of the facts: it changes whenever a demo has other facts than before.
-const FactsVersion = 1
+const FactsVersion = 2
 
 // factSources holds the kinds of events from which facts of a kind are concluded, in any game.
 var factSources = map[Kind]kindSet{
@@ -18,8 +18,13 @@ var factSources = map[Kind]kindSet{
 	KindFactDamage:      setOf(KindGameEvent, KindCombatLog, KindDamage),
 	KindFactRound:       setOf(KindGameEvent),
 	KindFactPlayerRound: setOf(KindGameEvent),
-	KindFactObjective:   setOf(KindGameEvent, KindCombatLog),
+	KindFactObjective:   setOf(KindGameEvent, KindCombatLog, KindChatEvent),
 	KindFactPurchase:    setOf(KindCombatLog, KindAbilityChange),
+	KindFactGrenade:     setOf(KindGameEvent),
+	KindFactBlind:       setOf(KindGameEvent),
+	KindFactBuyback:     setOf(KindCombatLog),
+	KindFactRune:        setOf(KindChatEvent),
+	KindFactSmoke:       setOf(KindCombatLog),
 }
 
 // pastKinds are those of the facts that a Past is of.
@@ -58,6 +63,11 @@ type conclusion struct {
 	player    FactPlayerRound
 	objective FactObjective
 	purchase  FactPurchase
+	grenade   FactGrenade
+	blind     FactBlind
+	buyback   FactBuyback
+	rune      FactRune
+	smoke     FactSmoke
 }
 
 func newConclusions(wanted *kindSet) (c conclusions) {
@@ -124,6 +134,16 @@ func (d *Decoder) nextFact(ev *Event) {
 		ev.FactObjective = from.objective
 	case KindFactPurchase:
 		ev.FactPurchase = from.purchase
+	case KindFactGrenade:
+		ev.FactGrenade = from.grenade
+	case KindFactBlind:
+		ev.FactBlind = from.blind
+	case KindFactBuyback:
+		ev.FactBuyback = from.buyback
+	case KindFactRune:
+		ev.FactRune = from.rune
+	case KindFactSmoke:
+		ev.FactSmoke = from.smoke
 	default: // no fact
 	}
 }
@@ -144,6 +164,8 @@ func (d *Decoder) conclude(ev *Event, kind Kind) {
 		if d.facts.rounds {
 			d.followRound(&ev.GameEvent)
 		}
+	case kind == KindChatEvent && d.match.game == gameDota:
+		d.concludeAnnouncement(&ev.ChatEvent)
 	case kind == KindKill && d.match.game == gameDeadlock:
 		d.concludeKill(&ev.Kill)
 	case kind == KindAbilityChange && d.match.game == gameDeadlock:
@@ -289,6 +311,10 @@ func (d *Decoder) concludeGameEvent(e *GameEvent) {
 		d.bombed(ObjectiveTypeBombDefused, e.Keys)
 	case "bomb_exploded":
 		d.bombed(ObjectiveTypeBombExploded, e.Keys)
+	case "player_blind":
+		d.concludeBlind(e)
+	default:
+		d.concludeGrenade(e)
 	}
 }
 
@@ -480,6 +506,12 @@ func (d *Decoder) concludeCombat(e *CombatLog) {
 			f.Starting = phase > GamePhaseUnspecified && phase < GamePhaseInProgress
 			f.HasBuyer = d.loggedActor(&f.Buyer, logged{name: e.TargetName, hero: true, team: e.TargetTeam})
 		}
+	case CombatLogTypeBuyback:
+		d.concludeBuyback(e.Value)
+	case CombatLogTypeModifierAdd:
+		if string(e.InflictorName) == smoke {
+			d.concludeSmoke(attacker, victim)
+		}
 	default: // no fact
 	}
 }
@@ -493,6 +525,10 @@ func objectiveOf(e *CombatLog) ObjectiveType {
 		return ObjectiveTypeRoshan
 	case string(e.TargetName) == "npc_dota_miniboss":
 		return ObjectiveTypeTormentor
+	case string(e.TargetName) == "npc_dota_observer_wards", string(e.TargetName) == "npc_dota_sentry_wards":
+		return ObjectiveTypeWard
+	case strings.HasPrefix(string(e.TargetName), "npc_dota_courier"):
+		return ObjectiveTypeCourier
 	}
 	return ObjectiveTypeUnspecified
 }
@@ -505,9 +541,14 @@ func (d *Decoder) taken(typ ObjectiveType, e *CombatLog, by logged) {
 	}
 	f := &fact.objective
 	*f = FactObjective{Type: typ, Name: e.TargetName}
-	if f.HasActor = d.loggedActor(&f.Actor, by); typ == ObjectiveTypeBuilding {
-		f.Team = int32(e.TargetTeam)
+	f.HasActor = d.loggedActor(&f.Actor, by)
+	switch typ {
+	case ObjectiveTypeBuilding, ObjectiveTypeWard:
 		f.Denied = e.TargetTeam != 0 && e.TargetTeam == e.AttackerTeam
+		fallthrough
+	case ObjectiveTypeCourier:
+		f.Team = int32(e.TargetTeam)
+	default: // of no side
 	}
 }
 

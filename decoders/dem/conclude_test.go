@@ -62,6 +62,16 @@ func readableFact(ev *dem.Event) string {
 		return fmt.Sprint(ev.AtTick, " took ", set(reflect.ValueOf(ev.FactObjective)))
 	case dem.KindFactPurchase:
 		return fmt.Sprint(ev.AtTick, " bought ", set(reflect.ValueOf(ev.FactPurchase)))
+	case dem.KindFactGrenade:
+		return fmt.Sprint(ev.AtTick, " grenade ", set(reflect.ValueOf(ev.FactGrenade)))
+	case dem.KindFactBlind:
+		return fmt.Sprint(ev.AtTick, " blinded ", set(reflect.ValueOf(ev.FactBlind)))
+	case dem.KindFactBuyback:
+		return fmt.Sprint(ev.AtTick, " bought back ", set(reflect.ValueOf(ev.FactBuyback)))
+	case dem.KindFactRune:
+		return fmt.Sprint(ev.AtTick, " rune ", set(reflect.ValueOf(ev.FactRune)))
+	case dem.KindFactSmoke:
+		return fmt.Sprint(ev.AtTick, " smoke ", set(reflect.ValueOf(ev.FactSmoke)))
 	default:
 		return ""
 	}

@@ -56,6 +56,7 @@
 //	fieldtype.go                what the schema says of fields
 //	sample.go, player.go        the present states of entities, and of players
 //	conclude.go, round.go       facts, and the rounds from which some are concluded
+//	grenade.go, announce.go     facts of grenades, and of runes, smokes and the like
 //	past.go                     what is remembered of facts
 //	index.go                    Index and ReadInfo
 //	snapshot.go                 the state between two records, and decoders that continue there

@@ -101,6 +101,16 @@ type Event struct {
 	FactObjective FactObjective
 	// A player bought something (Dota 2, Deadlock). A fact, as fact_kill.
 	FactPurchase FactPurchase
+	// A grenade was thrown, went off, or ended (Counter-Strike 2). A fact, as fact_kill.
+	FactGrenade FactGrenade
+	// A player was blinded (Counter-Strike 2). A fact, as fact_kill.
+	FactBlind FactBlind
+	// A player bought a hero back to life (Dota 2). A fact, as fact_kill.
+	FactBuyback FactBuyback
+	// A player took, bottled or denied a rune (Dota 2). A fact, as fact_kill.
+	FactRune FactRune
+	// A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill.
+	FactSmoke FactSmoke
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
 	// A hero was killed (Deadlock).
@@ -1543,7 +1553,7 @@ type FactPlayerRound struct {
 	HasMoneySpent bool
 }
 
-// FactObjective: An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+// FactObjective: An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
 //
 // Not proven, as fact_round.
 type FactObjective struct {
@@ -1553,15 +1563,15 @@ type FactObjective struct {
 	Actor Actor
 	// HasActor reports whether Actor is set.
 	HasActor bool
-	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid".
+	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis.
 	Name []byte
-	// Dota 2: the side that lost a building. Absent for others.
+	// Dota 2: the side that lost a building, a ward or a courier. Absent for others.
 	Team int32
 	// Counter-Strike 2: the site: the game's number. Absent in Dota 2.
 	Site int32
 	// HasSite reports whether Site is set.
 	HasSite bool
-	// Dota 2: true for a building whose own side destroyed it.
+	// Dota 2: true for a building or a ward whose own side destroyed it.
 	Denied bool
 }
 
@@ -1577,6 +1587,84 @@ type FactPurchase struct {
 	Item []byte
 	// Dota 2: true when the game's clock was not at the horn yet.
 	Starting bool
+}
+
+// FactGrenade: A grenade of Counter-Strike 2 was thrown, went off, or ended, by game events. A recording has those of these events that its server wrote.
+//
+// Not proven: no recording has been compared, only made ones.
+type FactGrenade struct {
+	// What became of it.
+	State GrenadeState
+	// What it is.
+	Type GrenadeType
+	// Who threw it. Absent for a fire that burns or is over, and where the game does not say.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
+	// Slot of its entity: of the grenade or of the fire. Absent when it is thrown, and for a molotov that goes off.
+	Index int32
+	// Where it was, in world units. Absent when it is thrown; where the player was is in player.place.
+	Place Vector
+	// HasPlace reports whether Place is set.
+	HasPlace bool
+}
+
+// FactBlind: A player of Counter-Strike 2 was blinded by a flashbang: by player_blind. Recordings of Valve's relays may lack it.
+//
+// Not proven, as fact_grenade.
+type FactBlind struct {
+	// Who threw the flashbang.
+	Attacker Actor
+	// HasAttacker reports whether Attacker is set.
+	HasAttacker bool
+	// Who was blinded.
+	Victim Actor
+	// HasVictim reports whether Victim is set.
+	HasVictim bool
+	// How long, in seconds.
+	Seconds float32
+	// Slot of the flashbang's entity, as in fact_grenade. Absent when not sent.
+	Index int32
+}
+
+// FactBuyback: A player bought a dead hero back to life: by BUYBACK of combat_log. What it cost is how much m_iGoldSpentOnBuybacks of the player's side grew.
+//
+// Not proven, as fact_kill.
+type FactBuyback struct {
+	// Who.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
+}
+
+// FactRune: A player took, bottled or denied a rune: by chat_event.
+//
+// Not proven, as fact_kill.
+type FactRune struct {
+	// Who.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
+	// What the player did.
+	Deed RuneDeed
+	// The kind of rune: the game's number.
+	RuneType int32
+	// Its name, such as "DOTA_RUNE_BOUNTY". Absent when not known.
+	RuneName []byte
+}
+
+// FactSmoke: A hero was hidden by a Smoke of Deceit: by MODIFIER_ADD of combat_log. There is one for each hero who is hidden.
+//
+// Not proven, as fact_kill.
+type FactSmoke struct {
+	// Who used the smoke. Absent when not known.
+	Actor Actor
+	// HasActor reports whether Actor is set.
+	HasActor bool
+	// Who was hidden.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
 }
 
 // Damage: An entity was hurt.
@@ -2071,6 +2159,11 @@ const (
 	KindFactPlayerRound
 	KindFactObjective
 	KindFactPurchase
+	KindFactGrenade
+	KindFactBlind
+	KindFactBuyback
+	KindFactRune
+	KindFactSmoke
 	KindDamage
 	KindKill
 	KindKillStreak
@@ -2082,7 +2175,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 51
+const KindCount = 56
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2128,6 +2221,11 @@ var kindNames = [KindCount]string{
 	"fact_player_round",
 	"fact_objective",
 	"fact_purchase",
+	"fact_grenade",
+	"fact_blind",
+	"fact_buyback",
+	"fact_rune",
+	"fact_smoke",
 	"damage",
 	"kill",
 	"kill_streak",
@@ -2391,6 +2489,69 @@ const (
 	ObjectiveTypeRoshan ObjectiveType = 5
 	// A Tormentor was killed.
 	ObjectiveTypeTormentor ObjectiveType = 6
+	// A ward was destroyed.
+	ObjectiveTypeWard ObjectiveType = 7
+	// A courier was killed.
+	ObjectiveTypeCourier ObjectiveType = 8
+	// The Aegis of the Immortal was taken by the side that killed Roshan.
+	ObjectiveTypeAegisTaken ObjectiveType = 9
+	// The Aegis of the Immortal was taken by the other side.
+	ObjectiveTypeAegisStolen ObjectiveType = 10
+	// The Aegis of the Immortal was destroyed.
+	ObjectiveTypeAegisDenied ObjectiveType = 11
+)
+
+// GrenadeState: What became of a grenade. In parentheses is the game event that tells it.
+type GrenadeState int32
+
+// The values of GrenadeState.
+const (
+	// Never sent.
+	GrenadeStateUnspecified GrenadeState = 0
+	// It was thrown (grenade_thrown).
+	GrenadeStateThrown GrenadeState = 1
+	// It went off, or its smoke began (hegrenade_detonate, flashbang_detonate, smokegrenade_detonate, molotov_detonate, decoy_started).
+	GrenadeStateDetonated GrenadeState = 2
+	// Its fire began to burn (inferno_startburn).
+	GrenadeStateBurning GrenadeState = 3
+	// Its smoke is gone, its fire is out, or the decoy is (smokegrenade_expired, inferno_expire, decoy_detonate).
+	GrenadeStateEnded GrenadeState = 4
+	// Smoke put the fire out (inferno_extinguish).
+	GrenadeStateExtinguished GrenadeState = 5
+)
+
+// GrenadeType: The type of a grenade.
+type GrenadeType int32
+
+// The values of GrenadeType.
+const (
+	// The game has one that is not known.
+	GrenadeTypeUnspecified GrenadeType = 0
+	// A high-explosive grenade.
+	GrenadeTypeHighExplosive GrenadeType = 1
+	// A flashbang.
+	GrenadeTypeFlashbang GrenadeType = 2
+	// A smoke grenade.
+	GrenadeTypeSmoke GrenadeType = 3
+	// A molotov or an incendiary grenade.
+	GrenadeTypeFire GrenadeType = 4
+	// A decoy.
+	GrenadeTypeDecoy GrenadeType = 5
+)
+
+// RuneDeed: What a player did with a rune.
+type RuneDeed int32
+
+// The values of RuneDeed.
+const (
+	// Never sent.
+	RuneDeedUnspecified RuneDeed = 0
+	// The player took it, or used one that was in a bottle.
+	RuneDeedTaken RuneDeed = 1
+	// The player put it into a bottle.
+	RuneDeedBottled RuneDeed = 2
+	// The player destroyed it.
+	RuneDeedDenied RuneDeed = 3
 )
 
 // AbilityChangeType: What happened to an ability or an item.

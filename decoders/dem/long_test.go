@@ -61,8 +61,10 @@ func wantDeed(p *demtest.PlayedMatch, d *demtest.Deed) dated {
 		if d.What == demtest.DeedDamage {
 			text += fmt.Sprintf(" %d left %d", d.Amount, d.Left)
 		}
-	case demtest.DeedPurchase:
+	case demtest.DeedPurchase, demtest.DeedRune, demtest.DeedAegis, demtest.DeedBuyback:
 		text += " " + d.With
+	case demtest.DeedSmoke:
+		text += " to " + who(d.Of)
 	default:
 		text += fmt.Sprintf(" %s of %d", d.With, d.Amount)
 	}
@@ -71,6 +73,8 @@ func wantDeed(p *demtest.PlayedMatch, d *demtest.Deed) dated {
 	}
 	return dated{d.Tick, text}
 }
+
+var aegisFates = map[dem.ObjectiveType]string{dem.ObjectiveTypeAegisTaken: "taken", dem.ObjectiveTypeAegisStolen: "stolen", dem.ObjectiveTypeAegisDenied: "denied"}
 
 // deedOf returns the text of a fact, or "" for other events.
 func deedOf(ev *dem.Event) (text string) {
@@ -100,10 +104,23 @@ func deedOf(ev *dem.Event) (text string) {
 		text, marked = fmt.Sprintf("purchase: %s %s", who(f.HasBuyer, &f.Buyer), f.Item), f.Starting
 	case dem.KindFactObjective:
 		f := &ev.FactObjective
+		if fate, ok := aegisFates[f.Type]; ok {
+			return fmt.Sprintf("aegis: %s %s", who(f.HasActor, &f.Actor), fate)
+		}
 		what := map[dem.ObjectiveType]demtest.Deeds{
 			dem.ObjectiveTypeBuilding: demtest.DeedBuilding, dem.ObjectiveTypeRoshan: demtest.DeedRoshan, dem.ObjectiveTypeTormentor: demtest.DeedTormentor,
+			dem.ObjectiveTypeWard: demtest.DeedWard, dem.ObjectiveTypeCourier: demtest.DeedCourier,
 		}[f.Type]
 		text, marked = fmt.Sprintf("%s: %s %s of %d", what, who(f.HasActor, &f.Actor), f.Name, f.Team), f.Denied
+	case dem.KindFactRune:
+		f := &ev.FactRune
+		done := map[dem.RuneDeed]string{dem.RuneDeedTaken: "taken", dem.RuneDeedBottled: "bottled", dem.RuneDeedDenied: "denied"}
+		text = fmt.Sprintf("rune: %s %s %s", who(f.HasPlayer, &f.Player), done[f.Deed], f.RuneName)
+	case dem.KindFactBuyback:
+		text = fmt.Sprintf("buyback: %s ", who(ev.FactBuyback.HasPlayer, &ev.FactBuyback.Player))
+	case dem.KindFactSmoke:
+		f := &ev.FactSmoke
+		text = fmt.Sprintf("smoke: %s to %s", who(f.HasActor, &f.Actor), who(f.HasPlayer, &f.Player))
 	}
 	if marked {
 		text += "!"
@@ -120,7 +137,7 @@ func TestLongMatch(t *testing.T) {
 	for i := range played.Deeds {
 		want = append(want, wantDeed(played, &played.Deeds[i]))
 	}
-	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactPurchase, dem.KindFactObjective}
+	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactPurchase, dem.KindFactObjective, dem.KindFactRune, dem.KindFactBuyback, dem.KindFactSmoke}
 	alone := dem.Options{Kinds: func(k dem.Kind) bool { return slices.Contains(kinds, k) }}
 	facts := func(d *dem.Decoder) (all []dated) {
 		_ = run(d, func(ev *dem.Event) {
@@ -150,7 +167,7 @@ func TestLongMatch(t *testing.T) {
 	for i := range played.Deeds {
 		met[played.Deeds[i].What]++
 	}
-	if len(met) < 6 || len(played.Wards) == 0 {
+	if len(met) < 10 || len(played.Wards) == 0 {
 		t.Errorf("the match has only %v, and %d wards", met, len(played.Wards))
 	}
 	measure(t, data, fmt.Sprintf("%d minutes of Dota 2, %d deeds", *minutes, len(want)), alone)
@@ -209,12 +226,37 @@ func checkPlayers(t *testing.T, data []byte, played *demtest.PlayedMatch) {
 	}
 }
 
+var (
+	grenadeStates = map[dem.GrenadeState]string{
+		dem.GrenadeStateThrown: "throws", dem.GrenadeStateDetonated: "has", dem.GrenadeStateBurning: "burns", dem.GrenadeStateEnded: "lost", dem.GrenadeStateExtinguished: "quenched",
+	}
+	grenadeTypes = map[dem.GrenadeType]string{
+		dem.GrenadeTypeHighExplosive: "hegrenade", dem.GrenadeTypeFlashbang: "flashbang", dem.GrenadeTypeSmoke: "smokegrenade", dem.GrenadeTypeFire: "molotov", dem.GrenadeTypeDecoy: "decoy",
+	}
+	toldGrenades = map[string]string{
+		"hegrenade_detonate": "has hegrenade", "flashbang_detonate": "has flashbang", "smokegrenade_detonate": "has smokegrenade", "smokegrenade_expired": "lost smokegrenade",
+		"molotov_detonate": "has molotov", "inferno_startburn": "burns molotov", "inferno_expire": "lost molotov", "inferno_extinguish": "quenched molotov",
+		"decoy_started": "has decoy", "decoy_detonate": "lost decoy",
+	}
+)
+
+// wantGrenade returns the fact of a grenade as a text.
+func wantGrenade(g *demtest.PlayedGrenade, who func(int32) string) string {
+	switch g.Event {
+	case "player_blind":
+		return fmt.Sprintf("%s is blinded by %d for %v", who(g.Blinded), g.Index, g.Seconds)
+	case "grenade_thrown":
+		return fmt.Sprintf("%s: throws %s -1 at 0", who(g.By), g.Weapon)
+	}
+	return fmt.Sprintf("%s: %s %d at %d", who(g.By), toldGrenades[g.Event], g.Index, g.Index)
+}
+
 // TestLongRounds: the facts of a long game of Counter-Strike 2 are what happened in it.
 func TestLongRounds(t *testing.T) {
 	data, played := demtest.LongRounds(1, *minutes)
 	keep(t, data, ".cs2.dem")
 	checkRounds(t, data, played)
-	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactObjective}
+	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactObjective, dem.KindFactGrenade, dem.KindFactBlind}
 	alone := dem.Options{Kinds: func(k dem.Kind) bool { return slices.Contains(kinds, k) }}
 	var want, got []dated
 	for i := range played {
@@ -234,6 +276,9 @@ func TestLongRounds(t *testing.T) {
 		if r.Planted >= 0 {
 			want = append(want, dated{r.Planted, "planted by A"})
 		}
+		for i := range r.Grenades {
+			want = append(want, dated{r.Grenades[i].Tick, wantGrenade(&r.Grenades[i], who)})
+		}
 	}
 	slices.SortStableFunc(want, func(a, b dated) int { return int(a.Tick - b.Tick) })
 	_ = run(dem.New(bytes.NewReader(data), alone), func(ev *dem.Event) {
@@ -250,6 +295,12 @@ func TestLongRounds(t *testing.T) {
 			text = fmt.Sprintf("%s kills %s with %s and %s, %v %v", f.Killer.Name, f.Victim.Name, f.Weapon, helper, f.Headshot, f.FlashAssist)
 		case dem.KindFactObjective:
 			text = fmt.Sprintf("planted by %s", ev.FactObjective.Actor.Name)
+		case dem.KindFactGrenade:
+			f := &ev.FactGrenade
+			text = fmt.Sprintf("%s: %s %s %d at %v", f.Player.Name, grenadeStates[f.State], grenadeTypes[f.Type], f.Index, f.Place.X)
+		case dem.KindFactBlind:
+			f := &ev.FactBlind
+			text = fmt.Sprintf("%s is blinded by %d for %v", f.Victim.Name, f.Index, f.Seconds)
 		}
 		got = append(got, dated{ev.AtTick, text})
 	})

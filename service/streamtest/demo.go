@@ -37,9 +37,9 @@ func (e *event) readDem(line []byte, b *body) error {
 		e.players = atLeastZero(b.PlayerSlot)
 	case "fact_kill":
 		return e.readActors(b.Killer, b.Victim)
-	case "fact_damage":
+	case "fact_damage", "fact_blind":
 		return e.readActors(b.Attacker, b.Victim)
-	case "fact_player_round", "fact_objective", "fact_purchase":
+	case "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_buyback", "fact_rune", "fact_smoke":
 		return e.readActors(b.Player, b.Actor, b.Buyer)
 	case "damage":
 		e.players = append(atLeastZero(b.AttackerSlot), atLeastZero(b.VictimSlot)...)

@@ -31,10 +31,10 @@ type Deed struct {
 	What         Deeds
 	By, Of       int32  // players, or -1
 	Unit         string // who did it, if it was no player's hero
-	With         string // a weapon, an item, or an objective
+	With         string // a weapon, an item, an objective, or a rune and what was done with it
 	Helpers      []int32
 	Amount, Left int64
-	Marked       bool // of a death: that of a hero who comes back at once; of a purchase: before the horn; of a building: by its own side
+	Marked       bool // of a death: that of a hero who comes back at once; of a purchase: before the horn; of a building or a ward: by its own side
 }
 
 // Deeds are the kinds of deeds.
@@ -48,6 +48,12 @@ const (
 	DeedBuilding  Deeds = "building"
 	DeedRoshan    Deeds = "roshan"
 	DeedTormentor Deeds = "tormentor"
+	DeedWard      Deeds = "ward"
+	DeedCourier   Deeds = "courier"
+	DeedAegis     Deeds = "aegis"
+	DeedBuyback   Deeds = "buyback"
+	DeedRune      Deeds = "rune"
+	DeedSmoke     Deeds = "smoke"
 )
 
 // PlayedWard is a ward: its slot, and the ticks in which it came and went. Gone is -1 for one that stood at the end.
@@ -71,6 +77,8 @@ var (
 	matchBosses = []string{"npc_dota_roshan", "npc_dota_miniboss"}
 	matchArms   = []string{"axe_culling_blade", "lina_laguna_blade", "item_dagon"}
 	matchItems  = []string{"item_tango", "item_blink", "item_black_king_bar", "item_ward_observer"}
+	matchSmall  = []string{"npc_dota_observer_wards", "npc_dota_sentry_wards", "npc_dota_courier", "modifier_smoke_of_deceit"}
+	matchRunes  = []string{"DOTA_RUNE_DOUBLEDAMAGE", "DOTA_RUNE_HASTE", "DOTA_RUNE_ILLUSION"}
 )
 
 const (
@@ -192,7 +200,7 @@ func (g *longGame) begin() {
 		users = append(users, Entry{Index: i, Key: fmt.Sprint(i), HasValue: true, Value: Proto(nil).Text(1, p.Name).Fixed64(2, steam+uint64(i)).Varint(3, int64(i))})
 		g.health[i] = 600
 	}
-	for _, names := range [][]string{matchCreeps, matchBosses, matchArms, matchItems} {
+	for _, names := range [][]string{matchCreeps, matchBosses, matchArms, matchItems, matchSmall} {
 		add(names...)
 	}
 	for i := range matchTower {
@@ -362,7 +370,39 @@ func (g *longGame) trade() {
 		g.bosses++
 		g.tell(4, Proto(nil).Varint(2, g.names[matchBosses[boss]]).Varint(4, hero).Varint(5, hero).Varint(8, 1).Varint(28, team).Varint(29, 4))
 		g.deed(Deed{What: [...]Deeds{DeedRoshan, DeedTormentor}[boss], By: player, Of: -1, With: matchBosses[boss]})
+	case 8:
+		small := g.IntN(3)
+		d := Deed{What: DeedWard, By: player, Of: -1, With: matchSmall[small], Amount: 2 + g.Int64N(2)}
+		if d.Marked = d.Amount == team; small == 2 {
+			d.What, d.Marked = DeedCourier, false
+		}
+		g.tell(4, Proto(nil).Varint(2, g.names[d.With]).Varint(4, hero).Varint(5, hero).Varint(8, 1).Varint(28, team).Varint(29, d.Amount))
+		g.deed(d)
+	case 9:
+		g.announce(player)
+	case 10:
+		g.tell(12, Proto(nil).Varint(13, int64(player)))
+		g.deed(Deed{What: DeedBuyback, By: player, Of: -1})
+	case 11:
+		d := Deed{What: DeedSmoke, By: player, Of: g.Int32N(MatchPlayers)}
+		of := g.names[g.played.Players[d.Of].Hero]
+		g.tell(2, Proto(nil).Varint(2, of).Varint(3, of).Varint(4, hero).Varint(5, hero).Varint(6, g.names["modifier_smoke_of_deceit"]).Varint(8, 1).Varint(10, 1).
+			Varint(28, team).Varint(29, int64(side(d.Of))))
+		g.deed(d)
 	}
+}
+
+// announce lets a player find a rune or the Aegis.
+func (g *longGame) announce(player int32) {
+	of := g.IntN(3)
+	typ, value := [...]int64{8, 53, 51}[of], int64(0)
+	d := Deed{What: DeedAegis, By: player, Of: -1, With: [...]string{"taken", "stolen", "denied"}[of]}
+	if g.IntN(2) > 0 {
+		value = g.Int64N(int64(len(matchRunes)))
+		typ, d.What, d.With = [...]int64{22, 23, 114}[of], DeedRune, [...]string{"taken", "bottled", "denied"}[of]+" "+matchRunes[value]
+	}
+	g.said = append(g.said, Message{466, Proto(nil).Varint(1, typ).Varint(2, value).Sint(3, int64(player))})
+	g.deed(d)
 }
 
 // fall lets a player destroy the next building of a side.

@@ -119,7 +119,8 @@ func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...stri
 	e.Create(2, 0, 1, player("Larry", 0, 3, handle(11))...)
 	e.Create(3, 0, 1, player("watcher", steam+2, 1, none)...)
 	e.Create(10, 1, 1, all(g.body(512, -1000.5, 2000, 64), []Value{pitched(1), g.bool([]int{2}, true), g.uint([]int{2, 0}, 3), g.uint([]int{2, 0, 0}, handle(12)),
-		g.uint([]int{2, 0, 1}, none), g.uint([]int{2, 0, 2}, handle(13)), g.uint([]int{2, 1}, handle(13))}, g.ints(nil, 3, 100, 100, 50))...)
+		g.uint([]int{2, 0, 1}, none), g.uint([]int{2, 0, 2}, handle(13)), g.uint([]int{2, 1}, handle(13))}, g.ints(nil, 3, 100, 100, 50),
+		[]Value{g.uint([]int{6}, handle(1))})...)
 	e.Create(11, 1, 1, all(g.body(512, 1000, -500, 64), []Value{g.bool([]int{2}, true), g.uint([]int{2, 0}, 1),
 		g.uint([]int{2, 0, 0}, 12|2<<14) /* of an entity that is no more */}, g.ints(nil, 3, 100, 100, 0))...)
 	e.Create(12, 2, 1, g.ints(nil, 0, 30, 7)...)
@@ -128,7 +129,11 @@ func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...stri
 	death := gameEvent{2, "player_death", []string{"userid", "attacker", "assister", "assistedflash", "weapon", "headshot", "penetrated", "noscope",
 		"thrusmoke", "attackerblind", "distance", "dmg_health", "dmg_armor", "hitgroup", "attackerinair"}}
 	const nobody = 65535
-	packet(0, e, Message{205, Proto(nil).Bytes(1, hurt.described()).Bytes(1, death.described())})
+	list := Proto(nil).Bytes(1, hurt.described()).Bytes(1, death.described())
+	for _, event := range grenadeEvents {
+		list = list.Bytes(1, event.described())
+	}
+	packet(0, e, Message{205, list})
 	e = g.entities()
 	e.Update(1, g.int([]int{6, 0}, 100))
 	packet(2, e, hurt.happened(playerKey(0), playerKey(1), intKey(73), intKey(41), textKey("ak47"), intKey(27), intKey(9), intKey(6)),
@@ -141,7 +146,38 @@ func (g *gameOf) counterStrikePlayers(start func([]string, []Serializer, ...stri
 		death.happened(playerKey(0), playerKey(1), playerKey(2), boolKey(true), textKey("ak47"), boolKey(true), intKey(2), boolKey(true), boolKey(true),
 			boolKey(true), floatKey(12.5), intKey(111), intKey(1), intKey(1), boolKey(true)),
 		death.happened(playerKey(1), playerKey(nobody), playerKey(nobody), boolKey(false), textKey("world")))
+	at := []Proto{floatKey(-900.5), floatKey(1900), floatKey(72)}
+	of := func(first ...Proto) []Proto { return append(first, at...) }
+	const flash, fire, decoy = 90, 91, 92
+	packet(4, g.entities(),
+		grenadeThrown.happened(playerKey(0), textKey("flashbang")), grenadeThrown.happened(playerKey(1), textKey("weapon_incgrenade")),
+		grenadeThrown.happened(playerKey(1), textKey("breachcharge")),
+		flashDetonated.happened(of(playerKey(0), intKey(flash))...),
+		blinded.happened(playerKey(1), playerKey(0), intKey(flash), floatKey(2.5)), blinded.happened(playerKey(0), playerKey(nobody), intKey(flash), floatKey(0.5)),
+		fireDetonated.happened(of(playerKey(1))...), fireBurns.happened(of(intKey(fire))...), fireOver.happened(of(intKey(fire))...), fireQuenched.happened(of(intKey(fire))...),
+		decoyStarted.happened(of(handleKey(handle(10)), intKey(decoy))...), decoyOver.happened(of(playerKey(0), intKey(decoy))...),
+		smokeBegan.happened(of(playerKey(0), intKey(decoy))...), smokeOver.happened(of(playerKey(0), intKey(decoy))...), heDetonated.happened(of(playerKey(1), intKey(decoy))...))
 }
+
+// The game events of grenades.
+var (
+	grenadeThrown  = gameEvent{10, "grenade_thrown", []string{"userid", "weapon"}}
+	heDetonated    = gameEvent{11, "hegrenade_detonate", []string{"userid", "entityid", "x", "y", "z"}}
+	flashDetonated = gameEvent{12, "flashbang_detonate", heDetonated.keys}
+	smokeBegan     = gameEvent{13, "smokegrenade_detonate", heDetonated.keys}
+	smokeOver      = gameEvent{14, "smokegrenade_expired", heDetonated.keys}
+	fireDetonated  = gameEvent{15, "molotov_detonate", []string{"userid", "x", "y", "z"}}
+	fireBurns      = gameEvent{16, "inferno_startburn", []string{"entityid", "x", "y", "z"}}
+	fireOver       = gameEvent{17, "inferno_expire", fireBurns.keys}
+	fireQuenched   = gameEvent{18, "inferno_extinguish", fireBurns.keys}
+	decoyStarted   = gameEvent{19, "decoy_started", []string{"userid_pawn", "entityid", "x", "y", "z"}}
+	decoyOver      = gameEvent{20, "decoy_detonate", heDetonated.keys}
+	blinded        = gameEvent{21, "player_blind", []string{"userid", "attacker", "entityid", "blind_duration"}}
+
+	grenadeEvents = []gameEvent{
+		grenadeThrown, heDetonated, flashDetonated, smokeBegan, smokeOver, fireDetonated, fireBurns, fireOver, fireQuenched, decoyStarted, decoyOver, blinded,
+	}
+)
 
 func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities, ...Message)) {
 	counts := numbers("m_nHeroID", "m_iLevel", "m_iGoldNetWorth", "m_iPlayerKills", "m_iDeaths", "m_iPlayerAssists", "m_iLastHits", "m_iDenies")
@@ -219,10 +255,10 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	e.Create(13, 5, 1, g.named([]int{0}, 3)...)
 	log := []Entry{{Index: 0, Key: "dota_unknown"}}
 	for i, name := range []string{"npc_dota_hero_axe", "npc_dota_hero_lina", "lina_laguna_blade", "npc_dota_creep_badguys_melee", "npc_dota_lone_druid_bear1", "npc_dota_badguys_tower1_mid",
-		"npc_dota_roshan", "npc_dota_miniboss", "item_blink"} {
+		"npc_dota_roshan", "npc_dota_miniboss", "item_blink", "npc_dota_observer_wards", "npc_dota_courier", "modifier_smoke_of_deceit"} {
 		log = append(log, Entry{Index: i + 1, Key: name})
 	}
-	const unknown, axe, lina, blade, creep, bear, tower, roshan, tormentor, blink = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+	const unknown, axe, lina, blade, creep, bear, tower, roshan, tormentor, blink, ward, courier, smoke = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 	entry := func(typ, target, targetOwner, attacker, owner int64) Proto {
 		return Proto(nil).Varint(1, typ).Varint(2, target).Varint(3, targetOwner).Varint(4, attacker).Varint(5, owner)
 	}
@@ -245,6 +281,14 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 		Message{554, entry(4, roshan, roshan, axe, axe).Varint(8, 1).Varint(28, 2).Varint(29, 4)}, Message{554, entry(4, tormentor, tormentor, axe, axe).Varint(8, 1)},
 		Message{554, entry(11, axe, axe, unknown, unknown).Varint(13, blink)},
 		Message{554, entry(4, lina, lina, lina, lina).Varint(6, blade).Varint(8, 1).Varint(10, 1)})
+	said := func(typ, value, player int64) Message {
+		return Message{466, Proto(nil).Varint(1, typ).Varint(2, value).Sint(3, player)}
+	}
+	packet(4, g.entities(),
+		said(22, 5, 0), said(23, 0, 1), said(114, 99, 0), said(8, 0, 0), said(53, 0, 1), said(51, 0, 0), said(8, 0, -1), said(0, 0, 1),
+		Message{554, entry(12, axe, axe, axe, axe).Varint(13, 0)}, Message{554, entry(12, axe, axe, axe, axe).Varint(13, 1<<31)},
+		Message{554, entry(2, lina, lina, axe, axe).Varint(6, smoke).Varint(8, 1).Varint(10, 1)}, Message{554, entry(2, lina, lina, axe, axe).Varint(6, blade).Varint(8, 1).Varint(10, 1)},
+		Message{554, entry(4, ward, ward, lina, lina).Varint(8, 1).Varint(28, 3).Varint(29, 3)}, Message{554, entry(4, courier, courier, axe, axe).Varint(8, 1).Varint(28, 2).Varint(29, 3)})
 }
 
 // gameEvent is a kind of game events.
@@ -257,7 +301,7 @@ type gameEvent struct {
 // keyTypes are the types of keys that are no whole numbers, of 32 bits.
 var keyTypes = map[string]int64{
 	"weapon": 1, "distance": 2, "assistedflash": 6, "headshot": 6, "noscope": 6, "thrusmoke": 6, "attackerblind": 6, "attackerinair": 6,
-	"userid": 9, "attacker": 9, "assister": 9,
+	"userid": 9, "attacker": 9, "assister": 9, "userid_pawn": 8, "x": 2, "y": 2, "z": 2, "blind_duration": 2,
 }
 
 // described returns the description of the kind.
@@ -288,6 +332,8 @@ func boolKey(v bool) Proto {
 	}
 	return p
 }
+
+func handleKey(v uint64) Proto { return Proto(nil).Varint(1, 8).Varint(4, int64(v)) }
 
 // playerKey returns a key with the slot of a player.
 func playerKey(slot int64) Proto { return Proto(nil).Varint(1, 9).Varint(5, slot) }

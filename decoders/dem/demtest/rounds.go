@@ -11,6 +11,17 @@ type PlayedRound struct {
 	Sides                            [RoundPlayers]int32
 	Equipment, Spent                 [RoundPlayers]int32
 	Hits                             []PlayedHit
+	Grenades                         []PlayedGrenade
+}
+
+// PlayedGrenade is what a game event told of a grenade in a round. By and Blinded are -1 for nobody.
+type PlayedGrenade struct {
+	Tick        int32
+	By, Blinded int32
+	Event       string // its name
+	Weapon      string // that was thrown
+	Index       int32  // -1 for none
+	Seconds     float32
 }
 
 // PlayedHit is a hit of a round. Attacker and Assister are -1 for nobody.
@@ -151,7 +162,7 @@ func newRoundGame(seed uint64, by Telling) *roundGame {
 			{Name: "Rules", Fields: fields},
 			{Name: "CCSGameRulesProxy", Fields: []Field{{Name: "m_pGameRules", Type: "Rules*", Serializer: "Rules"}}},
 			{Name: "CCSPlayerController", Fields: append(whoFields[:5:5], Field{Name: "m_pInGameMoneyServices", Type: "Money*", Serializer: "Money"})},
-			{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField}, numbers("m_unFreezetimeEndEquipmentValue")[0], eyeField, numbers("m_iShotsFired")[0])},
+			{Name: "CCSPlayerPawn", Fields: append([]Field{bodyField}, numbers("m_unFreezetimeEndEquipmentValue")[0], eyeField, numbers("m_iShotsFired")[0], controllerField)},
 			{Name: "CHEGrenadeProjectile", Fields: []Field{bodyField}},
 		})
 	for i := range RoundPlayers {
@@ -159,11 +170,11 @@ func newRoundGame(seed uint64, by Telling) *roundGame {
 		g.names[i] = string(rune('A' + i))
 		g.create(firstController+i, roundController, all(g.who(g.names[i], steam+uint64(i), side, handle(firstPawn+i)), []Value{g.bool([]int{5}, true)},
 			g.ints([]int{5}, 0, 800, 0))...)
-		g.create(firstPawn+i, roundPawn, all(g.body(512, float64(100*i), 64, 8), g.ints(nil, 1, 0))...)
+		g.create(firstPawn+i, roundPawn, all(g.body(512, float64(100*i), 64, 8), g.ints(nil, 1, 0), []Value{g.uint([]int{4}, handle(firstController+i))})...)
 	}
 	g.create(roundRules, roundGameRules, g.counts(7, 3, 0, 0, 0, 0)...)
 	list := Proto(nil)
-	for _, kind := range []gameEvent{roundHurt, roundDeath, roundStart, roundEnd, freezeEnd, planted, spawned} {
+	for _, kind := range append([]gameEvent{roundHurt, roundDeath, roundStart, roundEnd, freezeEnd, planted, spawned}, grenadeEvents...) {
 		list = list.Bytes(1, kind.described())
 	}
 	g.packet(Message{205, list})
@@ -215,13 +226,73 @@ func (g *roundGame) round(i int32, changed bool) PlayedRound {
 	}
 	for range g.IntN(40) {
 		g.wait(1 + g.Int32N(200))
-		g.packet(g.hit(&r, &health)...)
+		g.packet(append(g.hit(&r, &health), g.throw(&r)...)...)
 	}
 	g.wait(1 + g.Int32N(200))
 	r.Ended, r.Winner, r.Reason = g.tick, 2+g.Int32N(2), 7+g.Int32N(3)
 	g.update(roundRules, g.counts(int64(8+i), int64(4+i), int64(i), int64(r.Winner), int64(r.Reason))...)
 	g.packet(g.told(roundEnd.happened(intKey(int64(r.Winner)), intKey(int64(r.Reason))))...)
 	return r
+}
+
+// throw lets somebody throw a grenade, which goes off at once, now and then.
+func (g *roundGame) throw(r *PlayedRound) (messages []Message) {
+	if g.IntN(4) > 0 {
+		return nil
+	}
+	by, index := g.Int32N(RoundPlayers), 100+g.Int32N(100)
+	weapons := [...]string{"hegrenade", "flashbang", "smokegrenade", "molotov", "decoy"}
+	ends := [...]gameEvent{{}, {}, smokeOver, fireOver, decoyOver}
+	tell := func(e gameEvent, p PlayedGrenade) {
+		p.Tick, p.Event = g.tick, e.name
+		var values []Proto
+		for _, key := range e.keys {
+			switch key {
+			case "userid":
+				values = append(values, playerKey(int64(uint16(max(p.By, p.Blinded)))))
+			case "attacker":
+				values = append(values, playerKey(int64(by)))
+			case "userid_pawn":
+				values = append(values, handleKey(handle(firstPawn+int(p.By))))
+			case "entityid":
+				values = append(values, intKey(int64(p.Index)))
+			case "weapon":
+				values = append(values, textKey(p.Weapon))
+			case "blind_duration":
+				values = append(values, floatKey(p.Seconds))
+			default: // a place
+				values = append(values, floatKey(float32(p.Index)))
+			}
+		}
+		messages = append(messages, e.happened(values...))
+		r.Grenades = append(r.Grenades, p)
+	}
+	weapon := g.IntN(len(weapons))
+	tell(grenadeThrown, PlayedGrenade{By: by, Blinded: -1, Weapon: weapons[weapon], Index: -1})
+	switch weapons[weapon] {
+	case "molotov":
+		tell(fireDetonated, PlayedGrenade{By: by, Blinded: -1, Index: -1})
+		tell(fireBurns, PlayedGrenade{By: -1, Blinded: -1, Index: index})
+	case "decoy":
+		tell(decoyStarted, PlayedGrenade{By: by, Blinded: -1, Index: index})
+	default:
+		tell([...]gameEvent{heDetonated, flashDetonated, smokeBegan}[weapon], PlayedGrenade{By: by, Blinded: -1, Index: index})
+	}
+	for range g.IntN(3) {
+		if weapons[weapon] == "flashbang" {
+			tell(blinded, PlayedGrenade{By: -1, Blinded: g.Int32N(RoundPlayers), Index: index, Seconds: g.Float32() * 5})
+		}
+	}
+	if end := ends[weapon]; end.name != "" {
+		p := PlayedGrenade{By: by, Blinded: -1, Index: index}
+		if end.name == fireOver.name {
+			if p.By = -1; g.IntN(2) > 0 {
+				end = fireQuenched
+			}
+		}
+		tell(end, p)
+	}
+	return messages
 }
 
 // hit lets somebody be hit, or the bomb be planted.

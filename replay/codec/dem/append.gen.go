@@ -311,6 +311,41 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendFactPurchase(b, &m.FactPurchase)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindFactGrenade:
+		{
+			b = append(b, 0xba, 0x03, 0)
+			at := len(b)
+			b = appendFactGrenade(b, &m.FactGrenade)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactBlind:
+		{
+			b = append(b, 0xc2, 0x03, 0)
+			at := len(b)
+			b = appendFactBlind(b, &m.FactBlind)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactBuyback:
+		{
+			b = append(b, 0xca, 0x03, 0)
+			at := len(b)
+			b = appendFactBuyback(b, &m.FactBuyback)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactRune:
+		{
+			b = append(b, 0xd2, 0x03, 0)
+			at := len(b)
+			b = appendFactRune(b, &m.FactRune)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactSmoke:
+		{
+			b = append(b, 0xda, 0x03, 0)
+			at := len(b)
+			b = appendFactSmoke(b, &m.FactSmoke)
+			b = protoappend.Close(b, at)
+		}
 	case dem.KindDamage:
 		{
 			b = append(b, 0xaa, 0x01, 0)
@@ -2835,6 +2870,122 @@ func appendFactPurchase(b []byte, m *dem.FactPurchase) []byte {
 	return b
 }
 
+func appendFactGrenade(b []byte, m *dem.FactGrenade) []byte {
+	if m.State != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.State))
+	}
+	if m.Type != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
+	if m.HasPlayer {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Index != -1 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Index))
+	}
+	if m.HasPlace {
+		{
+			b = append(b, 0x2a, 0)
+			at := len(b)
+			b = appendVector(b, &m.Place)
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendFactBlind(b []byte, m *dem.FactBlind) []byte {
+	if m.HasAttacker {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Attacker)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasVictim {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendActor(b, &m.Victim)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if math.Float32bits(m.Seconds) != 0 {
+		b = append(b, 0x1d)
+		b = protoappend.Float(b, m.Seconds)
+	}
+	if m.Index != -1 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Index))
+	}
+	return b
+}
+
+func appendFactBuyback(b []byte, m *dem.FactBuyback) []byte {
+	if m.HasPlayer {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
+func appendFactRune(b []byte, m *dem.FactRune) []byte {
+	if m.HasPlayer {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Deed != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Deed))
+	}
+	if m.RuneType != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.RuneType))
+	}
+	if len(m.RuneName) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.String(b, m.RuneName)
+	}
+	return b
+}
+
+func appendFactSmoke(b []byte, m *dem.FactSmoke) []byte {
+	if m.HasActor {
+		{
+			b = append(b, 0x0a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Actor)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HasPlayer {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	return b
+}
+
 func appendDamage(b []byte, m *dem.Damage) []byte {
 	if m.Damage != 0 {
 		b = append(b, 0x08)
@@ -3672,6 +3823,11 @@ var Kinds = []string{
 	"fact_player_round",
 	"fact_objective",
 	"fact_purchase",
+	"fact_grenade",
+	"fact_blind",
+	"fact_buyback",
+	"fact_rune",
+	"fact_smoke",
 	"damage",
 	"kill",
 	"kill_streak",

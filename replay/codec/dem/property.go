@@ -83,6 +83,30 @@ var properties = filter.Table[event]{
 		Player: func(e *event) int32 { return actor(e.FactPurchase.HasBuyer, &e.FactPurchase.Buyer) },
 		Team:   func(e *event) int32 { return side(e.FactPurchase.HasBuyer, &e.FactPurchase.Buyer) },
 	},
+	dem.KindFactGrenade: {
+		Player: func(e *event) int32 { return actor(e.FactGrenade.HasPlayer, &e.FactGrenade.Player) },
+		Team:   func(e *event) int32 { return side(e.FactGrenade.HasPlayer, &e.FactGrenade.Player) },
+	},
+	dem.KindFactBlind: {
+		Player:      func(e *event) int32 { return actor(e.FactBlind.HasAttacker, &e.FactBlind.Attacker) },
+		OtherPlayer: func(e *event) int32 { return actor(e.FactBlind.HasVictim, &e.FactBlind.Victim) },
+		Team:        func(e *event) int32 { return side(e.FactBlind.HasAttacker, &e.FactBlind.Attacker) },
+		OtherTeam:   func(e *event) int32 { return side(e.FactBlind.HasVictim, &e.FactBlind.Victim) },
+	},
+	dem.KindFactBuyback: {
+		Player: func(e *event) int32 { return actor(e.FactBuyback.HasPlayer, &e.FactBuyback.Player) },
+		Team:   func(e *event) int32 { return side(e.FactBuyback.HasPlayer, &e.FactBuyback.Player) },
+	},
+	dem.KindFactRune: {
+		Player: func(e *event) int32 { return actor(e.FactRune.HasPlayer, &e.FactRune.Player) },
+		Team:   func(e *event) int32 { return side(e.FactRune.HasPlayer, &e.FactRune.Player) },
+	},
+	dem.KindFactSmoke: {
+		Player:      func(e *event) int32 { return actor(e.FactSmoke.HasActor, &e.FactSmoke.Actor) },
+		OtherPlayer: func(e *event) int32 { return actor(e.FactSmoke.HasPlayer, &e.FactSmoke.Player) },
+		Team:        func(e *event) int32 { return side(e.FactSmoke.HasActor, &e.FactSmoke.Actor) },
+		OtherTeam:   func(e *event) int32 { return side(e.FactSmoke.HasPlayer, &e.FactSmoke.Player) },
+	},
 	dem.KindFactDamage: {
 		Player:      func(e *event) int32 { return actor(e.FactDamage.HasAttacker, &e.FactDamage.Attacker) },
 		OtherPlayer: func(e *event) int32 { return actor(e.FactDamage.HasVictim, &e.FactDamage.Victim) },

@@ -488,18 +488,44 @@ var Tables = table.Format{
 			{Name: "equipment_value", Nullable: true, Comment: "The value of what the player carried when the players could move, as the game counts it.", Type: table.Int32},
 			{Name: "money_spent", Nullable: true, Comment: "What the player paid in the round, as the game counts it.", Type: table.Int32},
 		}},
-		{Name: "fact_objective", Comment: "An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2. Not proven, as fact_round.", Fields: []table.Field{
+		{Name: "fact_objective", Comment: "An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2. Not proven, as fact_round.", Fields: []table.Field{
 			{Name: "type", Comment: "What happened.", Type: table.Name, Enum: namesOfObjectiveType},
 			{Name: "actor", Nullable: true, Comment: "Who did it.", Type: table.Struct, Fields: columnsOfActor},
-			{Name: "name", Nullable: true, Comment: "Dota 2: the unit, such as \"npc_dota_badguys_tower1_mid\".", Type: table.Name},
-			{Name: "team", Nullable: true, Comment: "Dota 2: the side that lost a building. Absent for others.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Dota 2: the unit, such as \"npc_dota_badguys_tower1_mid\". Absent for an Aegis.", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "Dota 2: the side that lost a building, a ward or a courier. Absent for others.", Type: table.Int32},
 			{Name: "site", Nullable: true, Comment: "Counter-Strike 2: the site: the game's number. Absent in Dota 2.", Type: table.Int32},
-			{Name: "denied", Comment: "Dota 2: true for a building whose own side destroyed it.", Type: table.Bool},
+			{Name: "denied", Comment: "Dota 2: true for a building or a ward whose own side destroyed it.", Type: table.Bool},
 		}},
 		{Name: "fact_purchase", Comment: "A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock. Not proven for Dota 2, as fact_kill.", Fields: []table.Field{
 			{Name: "buyer", Nullable: true, Comment: "Who bought.", Type: table.Struct, Fields: columnsOfActor},
 			{Name: "item", Comment: "The item, such as \"item_blink\", or in Deadlock the item or the ability, such as \"upgrade_magic_burst\". Empty when not known.", Type: table.Text},
 			{Name: "starting", Comment: "Dota 2: true when the game's clock was not at the horn yet.", Type: table.Bool},
+		}},
+		{Name: "fact_grenade", Comment: "A grenade of Counter-Strike 2 was thrown, went off, or ended, by game events. A recording has those of these events that its server wrote. Not proven: no recording has been compared, only made ones.", Fields: []table.Field{
+			{Name: "state", Comment: "What became of it.", Type: table.Name, Enum: namesOfGrenadeState},
+			{Name: "type", Comment: "What it is.", Type: table.Name, Enum: namesOfGrenadeType},
+			{Name: "player", Nullable: true, Comment: "Who threw it. Absent for a fire that burns or is over, and where the game does not say.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "fact_grenade_index", Nullable: true, Comment: "Slot of its entity: of the grenade or of the fire. Absent when it is thrown, and for a molotov that goes off.", Type: table.Int32},
+			{Name: "place", Nullable: true, Comment: "Where it was, in world units. Absent when it is thrown; where the player was is in player.place.", Type: table.Struct, Fields: columnsOfVector},
+		}},
+		{Name: "fact_blind", Comment: "A player of Counter-Strike 2 was blinded by a flashbang: by player_blind. Recordings of Valve's relays may lack it. Not proven, as fact_grenade.", Fields: []table.Field{
+			{Name: "attacker", Nullable: true, Comment: "Who threw the flashbang.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "victim", Nullable: true, Comment: "Who was blinded.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "seconds", Comment: "How long, in seconds.", Type: table.Float32},
+			{Name: "fact_blind_index", Nullable: true, Comment: "Slot of the flashbang's entity, as in fact_grenade. Absent when not sent.", Type: table.Int32},
+		}},
+		{Name: "fact_buyback", Comment: "A player bought a dead hero back to life: by BUYBACK of combat_log. What it cost is how much m_iGoldSpentOnBuybacks of the player's side grew. Not proven, as fact_kill.", Fields: []table.Field{
+			{Name: "player", Nullable: true, Comment: "Who.", Type: table.Struct, Fields: columnsOfActor},
+		}},
+		{Name: "fact_rune", Comment: "A player took, bottled or denied a rune: by chat_event. Not proven, as fact_kill.", Fields: []table.Field{
+			{Name: "player", Nullable: true, Comment: "Who.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "deed", Comment: "What the player did.", Type: table.Name, Enum: namesOfRuneDeed},
+			{Name: "rune_type", Comment: "The kind of rune: the game's number.", Type: table.Int32},
+			{Name: "rune_name", Nullable: true, Comment: "Its name, such as \"DOTA_RUNE_BOUNTY\". Absent when not known.", Type: table.Name},
+		}},
+		{Name: "fact_smoke", Comment: "A hero was hidden by a Smoke of Deceit: by MODIFIER_ADD of combat_log. There is one for each hero who is hidden. Not proven, as fact_kill.", Fields: []table.Field{
+			{Name: "actor", Nullable: true, Comment: "Who used the smoke. Absent when not known.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "player", Nullable: true, Comment: "Who was hidden.", Type: table.Struct, Fields: columnsOfActor},
 		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
@@ -970,13 +996,43 @@ var namesOfFaultKind = map[int32]string{
 }
 
 var namesOfObjectiveType = map[int32]string{
-	0: "OBJECTIVE_TYPE_UNSPECIFIED",
-	1: "OBJECTIVE_TYPE_BOMB_PLANTED",
-	2: "OBJECTIVE_TYPE_BOMB_DEFUSED",
-	3: "OBJECTIVE_TYPE_BOMB_EXPLODED",
-	4: "OBJECTIVE_TYPE_BUILDING",
-	5: "OBJECTIVE_TYPE_ROSHAN",
-	6: "OBJECTIVE_TYPE_TORMENTOR",
+	0:  "OBJECTIVE_TYPE_UNSPECIFIED",
+	1:  "OBJECTIVE_TYPE_BOMB_PLANTED",
+	2:  "OBJECTIVE_TYPE_BOMB_DEFUSED",
+	3:  "OBJECTIVE_TYPE_BOMB_EXPLODED",
+	4:  "OBJECTIVE_TYPE_BUILDING",
+	5:  "OBJECTIVE_TYPE_ROSHAN",
+	6:  "OBJECTIVE_TYPE_TORMENTOR",
+	7:  "OBJECTIVE_TYPE_WARD",
+	8:  "OBJECTIVE_TYPE_COURIER",
+	9:  "OBJECTIVE_TYPE_AEGIS_TAKEN",
+	10: "OBJECTIVE_TYPE_AEGIS_STOLEN",
+	11: "OBJECTIVE_TYPE_AEGIS_DENIED",
+}
+
+var namesOfGrenadeState = map[int32]string{
+	0: "GRENADE_STATE_UNSPECIFIED",
+	1: "GRENADE_STATE_THROWN",
+	2: "GRENADE_STATE_DETONATED",
+	3: "GRENADE_STATE_BURNING",
+	4: "GRENADE_STATE_ENDED",
+	5: "GRENADE_STATE_EXTINGUISHED",
+}
+
+var namesOfGrenadeType = map[int32]string{
+	0: "GRENADE_TYPE_UNSPECIFIED",
+	1: "GRENADE_TYPE_HIGH_EXPLOSIVE",
+	2: "GRENADE_TYPE_FLASHBANG",
+	3: "GRENADE_TYPE_SMOKE",
+	4: "GRENADE_TYPE_FIRE",
+	5: "GRENADE_TYPE_DECOY",
+}
+
+var namesOfRuneDeed = map[int32]string{
+	0: "RUNE_DEED_UNSPECIFIED",
+	1: "RUNE_DEED_TAKEN",
+	2: "RUNE_DEED_BOTTLED",
+	3: "RUNE_DEED_DENIED",
 }
 
 var namesOfAbilityChangeType = map[int32]string{
@@ -1080,6 +1136,16 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowFactObjective(c[0:], &m.FactObjective)
 	case dem.KindFactPurchase:
 		rowFactPurchase(c[0:], &m.FactPurchase)
+	case dem.KindFactGrenade:
+		rowFactGrenade(c[0:], &m.FactGrenade)
+	case dem.KindFactBlind:
+		rowFactBlind(c[0:], &m.FactBlind)
+	case dem.KindFactBuyback:
+		rowFactBuyback(c[0:], &m.FactBuyback)
+	case dem.KindFactRune:
+		rowFactRune(c[0:], &m.FactRune)
+	case dem.KindFactSmoke:
+		rowFactSmoke(c[0:], &m.FactSmoke)
 	case dem.KindDamage:
 		rowDamage(c[0:], &m.Damage)
 	case dem.KindKill:
@@ -2754,6 +2820,110 @@ func rowFactPurchase(c []table.Column, m *dem.FactPurchase) {
 	}
 	c[13].Text(m.Item)
 	c[14].Bool(m.Starting)
+}
+
+func rowFactGrenade(c []table.Column, m *dem.FactGrenade) {
+	_ = c[19]
+	c[0].Enum(int32(m.State))
+	c[1].Enum(int32(m.Type))
+	if !c[2].Off {
+		if m.HasPlayer {
+			table.Fields(c[2:])
+			rowActor(c[3:], &m.Player)
+		} else {
+			c[2].Null()
+		}
+	}
+	if m.Index != -1 {
+		c[15].Int32(m.Index)
+	} else {
+		c[15].Null()
+	}
+	if !c[16].Off {
+		if m.HasPlace {
+			table.Fields(c[16:])
+			rowVector(c[17:], &m.Place)
+		} else {
+			c[16].Null()
+		}
+	}
+}
+
+func rowFactBlind(c []table.Column, m *dem.FactBlind) {
+	_ = c[27]
+	if !c[0].Off {
+		if m.HasAttacker {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Attacker)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[13].Off {
+		if m.HasVictim {
+			table.Fields(c[13:])
+			rowActor(c[14:], &m.Victim)
+		} else {
+			c[13].Null()
+		}
+	}
+	c[26].Float32(m.Seconds)
+	if m.Index != -1 {
+		c[27].Int32(m.Index)
+	} else {
+		c[27].Null()
+	}
+}
+
+func rowFactBuyback(c []table.Column, m *dem.FactBuyback) {
+	_ = c[12]
+	if !c[0].Off {
+		if m.HasPlayer {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Player)
+		} else {
+			c[0].Null()
+		}
+	}
+}
+
+func rowFactRune(c []table.Column, m *dem.FactRune) {
+	_ = c[15]
+	if !c[0].Off {
+		if m.HasPlayer {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Player)
+		} else {
+			c[0].Null()
+		}
+	}
+	c[13].Enum(int32(m.Deed))
+	c[14].Int32(m.RuneType)
+	if len(m.RuneName) > 0 {
+		c[15].Name(m.RuneName)
+	} else {
+		c[15].Null()
+	}
+}
+
+func rowFactSmoke(c []table.Column, m *dem.FactSmoke) {
+	_ = c[25]
+	if !c[0].Off {
+		if m.HasActor {
+			table.Fields(c[0:])
+			rowActor(c[1:], &m.Actor)
+		} else {
+			c[0].Null()
+		}
+	}
+	if !c[13].Off {
+		if m.HasPlayer {
+			table.Fields(c[13:])
+			rowActor(c[14:], &m.Player)
+		} else {
+			c[13].Null()
+		}
+	}
 }
 
 func rowDamage(c []table.Column, m *dem.Damage) {

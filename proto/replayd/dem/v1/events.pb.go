@@ -50,18 +50,33 @@ const (
 	ObjectiveType_OBJECTIVE_TYPE_ROSHAN ObjectiveType = 5
 	// A Tormentor was killed.
 	ObjectiveType_OBJECTIVE_TYPE_TORMENTOR ObjectiveType = 6
+	// A ward was destroyed.
+	ObjectiveType_OBJECTIVE_TYPE_WARD ObjectiveType = 7
+	// A courier was killed.
+	ObjectiveType_OBJECTIVE_TYPE_COURIER ObjectiveType = 8
+	// The Aegis of the Immortal was taken by the side that killed Roshan.
+	ObjectiveType_OBJECTIVE_TYPE_AEGIS_TAKEN ObjectiveType = 9
+	// The Aegis of the Immortal was taken by the other side.
+	ObjectiveType_OBJECTIVE_TYPE_AEGIS_STOLEN ObjectiveType = 10
+	// The Aegis of the Immortal was destroyed.
+	ObjectiveType_OBJECTIVE_TYPE_AEGIS_DENIED ObjectiveType = 11
 )
 
 // Enum value maps for ObjectiveType.
 var (
 	ObjectiveType_name = map[int32]string{
-		0: "OBJECTIVE_TYPE_UNSPECIFIED",
-		1: "OBJECTIVE_TYPE_BOMB_PLANTED",
-		2: "OBJECTIVE_TYPE_BOMB_DEFUSED",
-		3: "OBJECTIVE_TYPE_BOMB_EXPLODED",
-		4: "OBJECTIVE_TYPE_BUILDING",
-		5: "OBJECTIVE_TYPE_ROSHAN",
-		6: "OBJECTIVE_TYPE_TORMENTOR",
+		0:  "OBJECTIVE_TYPE_UNSPECIFIED",
+		1:  "OBJECTIVE_TYPE_BOMB_PLANTED",
+		2:  "OBJECTIVE_TYPE_BOMB_DEFUSED",
+		3:  "OBJECTIVE_TYPE_BOMB_EXPLODED",
+		4:  "OBJECTIVE_TYPE_BUILDING",
+		5:  "OBJECTIVE_TYPE_ROSHAN",
+		6:  "OBJECTIVE_TYPE_TORMENTOR",
+		7:  "OBJECTIVE_TYPE_WARD",
+		8:  "OBJECTIVE_TYPE_COURIER",
+		9:  "OBJECTIVE_TYPE_AEGIS_TAKEN",
+		10: "OBJECTIVE_TYPE_AEGIS_STOLEN",
+		11: "OBJECTIVE_TYPE_AEGIS_DENIED",
 	}
 	ObjectiveType_value = map[string]int32{
 		"OBJECTIVE_TYPE_UNSPECIFIED":   0,
@@ -71,6 +86,11 @@ var (
 		"OBJECTIVE_TYPE_BUILDING":      4,
 		"OBJECTIVE_TYPE_ROSHAN":        5,
 		"OBJECTIVE_TYPE_TORMENTOR":     6,
+		"OBJECTIVE_TYPE_WARD":          7,
+		"OBJECTIVE_TYPE_COURIER":       8,
+		"OBJECTIVE_TYPE_AEGIS_TAKEN":   9,
+		"OBJECTIVE_TYPE_AEGIS_STOLEN":  10,
+		"OBJECTIVE_TYPE_AEGIS_DENIED":  11,
 	}
 )
 
@@ -99,6 +119,193 @@ func (x ObjectiveType) Number() protoreflect.EnumNumber {
 // Deprecated: Use ObjectiveType.Descriptor instead.
 func (ObjectiveType) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{0}
+}
+
+// What became of a grenade. In parentheses is the game event that tells it.
+type GrenadeState int32
+
+const (
+	// Never sent.
+	GrenadeState_GRENADE_STATE_UNSPECIFIED GrenadeState = 0
+	// It was thrown (grenade_thrown).
+	GrenadeState_GRENADE_STATE_THROWN GrenadeState = 1
+	// It went off, or its smoke began (hegrenade_detonate, flashbang_detonate, smokegrenade_detonate, molotov_detonate, decoy_started).
+	GrenadeState_GRENADE_STATE_DETONATED GrenadeState = 2
+	// Its fire began to burn (inferno_startburn).
+	GrenadeState_GRENADE_STATE_BURNING GrenadeState = 3
+	// Its smoke is gone, its fire is out, or the decoy is (smokegrenade_expired, inferno_expire, decoy_detonate).
+	GrenadeState_GRENADE_STATE_ENDED GrenadeState = 4
+	// Smoke put the fire out (inferno_extinguish).
+	GrenadeState_GRENADE_STATE_EXTINGUISHED GrenadeState = 5
+)
+
+// Enum value maps for GrenadeState.
+var (
+	GrenadeState_name = map[int32]string{
+		0: "GRENADE_STATE_UNSPECIFIED",
+		1: "GRENADE_STATE_THROWN",
+		2: "GRENADE_STATE_DETONATED",
+		3: "GRENADE_STATE_BURNING",
+		4: "GRENADE_STATE_ENDED",
+		5: "GRENADE_STATE_EXTINGUISHED",
+	}
+	GrenadeState_value = map[string]int32{
+		"GRENADE_STATE_UNSPECIFIED":  0,
+		"GRENADE_STATE_THROWN":       1,
+		"GRENADE_STATE_DETONATED":    2,
+		"GRENADE_STATE_BURNING":      3,
+		"GRENADE_STATE_ENDED":        4,
+		"GRENADE_STATE_EXTINGUISHED": 5,
+	}
+)
+
+func (x GrenadeState) Enum() *GrenadeState {
+	p := new(GrenadeState)
+	*p = x
+	return p
+}
+
+func (x GrenadeState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GrenadeState) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[1].Descriptor()
+}
+
+func (GrenadeState) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[1]
+}
+
+func (x GrenadeState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GrenadeState.Descriptor instead.
+func (GrenadeState) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{1}
+}
+
+// The type of a grenade.
+type GrenadeType int32
+
+const (
+	// The game has one that is not known.
+	GrenadeType_GRENADE_TYPE_UNSPECIFIED GrenadeType = 0
+	// A high-explosive grenade.
+	GrenadeType_GRENADE_TYPE_HIGH_EXPLOSIVE GrenadeType = 1
+	// A flashbang.
+	GrenadeType_GRENADE_TYPE_FLASHBANG GrenadeType = 2
+	// A smoke grenade.
+	GrenadeType_GRENADE_TYPE_SMOKE GrenadeType = 3
+	// A molotov or an incendiary grenade.
+	GrenadeType_GRENADE_TYPE_FIRE GrenadeType = 4
+	// A decoy.
+	GrenadeType_GRENADE_TYPE_DECOY GrenadeType = 5
+)
+
+// Enum value maps for GrenadeType.
+var (
+	GrenadeType_name = map[int32]string{
+		0: "GRENADE_TYPE_UNSPECIFIED",
+		1: "GRENADE_TYPE_HIGH_EXPLOSIVE",
+		2: "GRENADE_TYPE_FLASHBANG",
+		3: "GRENADE_TYPE_SMOKE",
+		4: "GRENADE_TYPE_FIRE",
+		5: "GRENADE_TYPE_DECOY",
+	}
+	GrenadeType_value = map[string]int32{
+		"GRENADE_TYPE_UNSPECIFIED":    0,
+		"GRENADE_TYPE_HIGH_EXPLOSIVE": 1,
+		"GRENADE_TYPE_FLASHBANG":      2,
+		"GRENADE_TYPE_SMOKE":          3,
+		"GRENADE_TYPE_FIRE":           4,
+		"GRENADE_TYPE_DECOY":          5,
+	}
+)
+
+func (x GrenadeType) Enum() *GrenadeType {
+	p := new(GrenadeType)
+	*p = x
+	return p
+}
+
+func (x GrenadeType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GrenadeType) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[2].Descriptor()
+}
+
+func (GrenadeType) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[2]
+}
+
+func (x GrenadeType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GrenadeType.Descriptor instead.
+func (GrenadeType) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
+}
+
+// What a player did with a rune.
+type RuneDeed int32
+
+const (
+	// Never sent.
+	RuneDeed_RUNE_DEED_UNSPECIFIED RuneDeed = 0
+	// The player took it, or used one that was in a bottle.
+	RuneDeed_RUNE_DEED_TAKEN RuneDeed = 1
+	// The player put it into a bottle.
+	RuneDeed_RUNE_DEED_BOTTLED RuneDeed = 2
+	// The player destroyed it.
+	RuneDeed_RUNE_DEED_DENIED RuneDeed = 3
+)
+
+// Enum value maps for RuneDeed.
+var (
+	RuneDeed_name = map[int32]string{
+		0: "RUNE_DEED_UNSPECIFIED",
+		1: "RUNE_DEED_TAKEN",
+		2: "RUNE_DEED_BOTTLED",
+		3: "RUNE_DEED_DENIED",
+	}
+	RuneDeed_value = map[string]int32{
+		"RUNE_DEED_UNSPECIFIED": 0,
+		"RUNE_DEED_TAKEN":       1,
+		"RUNE_DEED_BOTTLED":     2,
+		"RUNE_DEED_DENIED":      3,
+	}
+)
+
+func (x RuneDeed) Enum() *RuneDeed {
+	p := new(RuneDeed)
+	*p = x
+	return p
+}
+
+func (x RuneDeed) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RuneDeed) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+}
+
+func (RuneDeed) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+}
+
+func (x RuneDeed) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RuneDeed.Descriptor instead.
+func (RuneDeed) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
 // A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
@@ -183,11 +390,11 @@ func (x GamePhase) String() string {
 }
 
 func (GamePhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[1].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
 }
 
 func (GamePhase) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[1]
+	return &file_replayd_dem_v1_events_proto_enumTypes[4]
 }
 
 func (x GamePhase) Number() protoreflect.EnumNumber {
@@ -196,7 +403,7 @@ func (x GamePhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GamePhase.Descriptor instead.
 func (GamePhase) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{1}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
 }
 
 // The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
@@ -409,11 +616,11 @@ func (x CombatLogType) String() string {
 }
 
 func (CombatLogType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[2].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
 }
 
 func (CombatLogType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[2]
+	return &file_replayd_dem_v1_events_proto_enumTypes[5]
 }
 
 func (x CombatLogType) Number() protoreflect.EnumNumber {
@@ -422,7 +629,7 @@ func (x CombatLogType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CombatLogType.Descriptor instead.
 func (CombatLogType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{2}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
 }
 
 // What happened to a modifier.
@@ -462,11 +669,11 @@ func (x ModifierState) String() string {
 }
 
 func (ModifierState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[3].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
 }
 
 func (ModifierState) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[3]
+	return &file_replayd_dem_v1_events_proto_enumTypes[6]
 }
 
 func (x ModifierState) Number() protoreflect.EnumNumber {
@@ -475,7 +682,7 @@ func (x ModifierState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifierState.Descriptor instead.
 func (ModifierState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
 }
 
 // Where the input of a user command is from.
@@ -520,11 +727,11 @@ func (x UserCmdSource) String() string {
 }
 
 func (UserCmdSource) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[7].Descriptor()
 }
 
 func (UserCmdSource) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[4]
+	return &file_replayd_dem_v1_events_proto_enumTypes[7]
 }
 
 func (x UserCmdSource) Number() protoreflect.EnumNumber {
@@ -533,7 +740,7 @@ func (x UserCmdSource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UserCmdSource.Descriptor instead.
 func (UserCmdSource) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 // What happened to an ability or an item.
@@ -590,11 +797,11 @@ func (x AbilityChangeType) String() string {
 }
 
 func (AbilityChangeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[8].Descriptor()
 }
 
 func (AbilityChangeType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[5]
+	return &file_replayd_dem_v1_events_proto_enumTypes[8]
 }
 
 func (x AbilityChangeType) Number() protoreflect.EnumNumber {
@@ -603,7 +810,7 @@ func (x AbilityChangeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AbilityChangeType.Descriptor instead.
 func (AbilityChangeType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 // How speech is packed.
@@ -647,11 +854,11 @@ func (x VoiceFormat) String() string {
 }
 
 func (VoiceFormat) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[9].Descriptor()
 }
 
 func (VoiceFormat) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[6]
+	return &file_replayd_dem_v1_events_proto_enumTypes[9]
 }
 
 func (x VoiceFormat) Number() protoreflect.EnumNumber {
@@ -660,7 +867,7 @@ func (x VoiceFormat) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VoiceFormat.Descriptor instead.
 func (VoiceFormat) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 // The subject of a fault.
@@ -728,11 +935,11 @@ func (x FaultKind) String() string {
 }
 
 func (FaultKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[7].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[10].Descriptor()
 }
 
 func (FaultKind) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[7]
+	return &file_replayd_dem_v1_events_proto_enumTypes[10]
 }
 
 func (x FaultKind) Number() protoreflect.EnumNumber {
@@ -741,7 +948,7 @@ func (x FaultKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FaultKind.Descriptor instead.
 func (FaultKind) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 // The events of one batch, in order.
@@ -853,6 +1060,11 @@ type Event struct {
 	//	*Event_FactPlayerRound
 	//	*Event_FactObjective
 	//	*Event_FactPurchase
+	//	*Event_FactGrenade
+	//	*Event_FactBlind
+	//	*Event_FactBuyback
+	//	*Event_FactRune
+	//	*Event_FactSmoke
 	//	*Event_Damage
 	//	*Event_Kill
 	//	*Event_KillStreak
@@ -1288,6 +1500,51 @@ func (x *Event) GetFactPurchase() *FactPurchase {
 	return nil
 }
 
+func (x *Event) GetFactGrenade() *FactGrenade {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactGrenade); ok {
+			return x.FactGrenade
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactBlind() *FactBlind {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactBlind); ok {
+			return x.FactBlind
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactBuyback() *FactBuyback {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactBuyback); ok {
+			return x.FactBuyback
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactRune() *FactRune {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactRune); ok {
+			return x.FactRune
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactSmoke() *FactSmoke {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactSmoke); ok {
+			return x.FactSmoke
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDamage() *Damage {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Damage); ok {
@@ -1575,6 +1832,31 @@ type Event_FactPurchase struct {
 	FactPurchase *FactPurchase `protobuf:"bytes,54,opt,name=fact_purchase,json=factPurchase,proto3,oneof"`
 }
 
+type Event_FactGrenade struct {
+	// A grenade was thrown, went off, or ended (Counter-Strike 2). A fact, as fact_kill.
+	FactGrenade *FactGrenade `protobuf:"bytes,55,opt,name=fact_grenade,json=factGrenade,proto3,oneof"`
+}
+
+type Event_FactBlind struct {
+	// A player was blinded (Counter-Strike 2). A fact, as fact_kill.
+	FactBlind *FactBlind `protobuf:"bytes,56,opt,name=fact_blind,json=factBlind,proto3,oneof"`
+}
+
+type Event_FactBuyback struct {
+	// A player bought a hero back to life (Dota 2). A fact, as fact_kill.
+	FactBuyback *FactBuyback `protobuf:"bytes,57,opt,name=fact_buyback,json=factBuyback,proto3,oneof"`
+}
+
+type Event_FactRune struct {
+	// A player took, bottled or denied a rune (Dota 2). A fact, as fact_kill.
+	FactRune *FactRune `protobuf:"bytes,58,opt,name=fact_rune,json=factRune,proto3,oneof"`
+}
+
+type Event_FactSmoke struct {
+	// A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill.
+	FactSmoke *FactSmoke `protobuf:"bytes,59,opt,name=fact_smoke,json=factSmoke,proto3,oneof"`
+}
+
 type Event_Damage struct {
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage *Damage `protobuf:"bytes,21,opt,name=damage,proto3,oneof"`
@@ -1698,6 +1980,16 @@ func (*Event_FactPlayerRound) isEvent_Kind() {}
 func (*Event_FactObjective) isEvent_Kind() {}
 
 func (*Event_FactPurchase) isEvent_Kind() {}
+
+func (*Event_FactGrenade) isEvent_Kind() {}
+
+func (*Event_FactBlind) isEvent_Kind() {}
+
+func (*Event_FactBuyback) isEvent_Kind() {}
+
+func (*Event_FactRune) isEvent_Kind() {}
+
+func (*Event_FactSmoke) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
 
@@ -3620,7 +3912,7 @@ func (x *FactPlayerRound) GetMoneySpent() int32 {
 	return 0
 }
 
-// An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+// An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
 //
 // Not proven, as fact_round.
 type FactObjective struct {
@@ -3629,13 +3921,13 @@ type FactObjective struct {
 	Type ObjectiveType `protobuf:"varint,1,opt,name=type,proto3,enum=replayd.dem.v1.ObjectiveType" json:"type,omitempty"`
 	// Who did it.
 	Actor *Actor `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid".
+	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis.
 	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// Dota 2: the side that lost a building. Absent for others.
+	// Dota 2: the side that lost a building, a ward or a courier. Absent for others.
 	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
 	// Counter-Strike 2: the site: the game's number. Absent in Dota 2.
 	Site *int32 `protobuf:"varint,5,opt,name=site,proto3,oneof" json:"site,omitempty"`
-	// Dota 2: true for a building whose own side destroyed it.
+	// Dota 2: true for a building or a ward whose own side destroyed it.
 	Denied        bool `protobuf:"varint,6,opt,name=denied,proto3" json:"denied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3779,6 +4071,345 @@ func (x *FactPurchase) GetStarting() bool {
 	return false
 }
 
+// A grenade of Counter-Strike 2 was thrown, went off, or ended, by game events. A recording has those of these events that its server wrote.
+//
+// Not proven: no recording has been compared, only made ones.
+type FactGrenade struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of it.
+	State GrenadeState `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.dem.v1.GrenadeState" json:"state,omitempty"`
+	// What it is.
+	Type GrenadeType `protobuf:"varint,2,opt,name=type,proto3,enum=replayd.dem.v1.GrenadeType" json:"type,omitempty"`
+	// Who threw it. Absent for a fire that burns or is over, and where the game does not say.
+	Player *Actor `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
+	// Slot of its entity: of the grenade or of the fire. Absent when it is thrown, and for a molotov that goes off.
+	Index *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	// Where it was, in world units. Absent when it is thrown; where the player was is in player.place.
+	Place         *Vector `protobuf:"bytes,5,opt,name=place,proto3" json:"place,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactGrenade) Reset() {
+	*x = FactGrenade{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactGrenade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactGrenade) ProtoMessage() {}
+
+func (x *FactGrenade) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactGrenade.ProtoReflect.Descriptor instead.
+func (*FactGrenade) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *FactGrenade) GetState() GrenadeState {
+	if x != nil {
+		return x.State
+	}
+	return GrenadeState_GRENADE_STATE_UNSPECIFIED
+}
+
+func (x *FactGrenade) GetType() GrenadeType {
+	if x != nil {
+		return x.Type
+	}
+	return GrenadeType_GRENADE_TYPE_UNSPECIFIED
+}
+
+func (x *FactGrenade) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+func (x *FactGrenade) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+func (x *FactGrenade) GetPlace() *Vector {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+// A player of Counter-Strike 2 was blinded by a flashbang: by player_blind. Recordings of Valve's relays may lack it.
+//
+// Not proven, as fact_grenade.
+type FactBlind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who threw the flashbang.
+	Attacker *Actor `protobuf:"bytes,1,opt,name=attacker,proto3" json:"attacker,omitempty"`
+	// Who was blinded.
+	Victim *Actor `protobuf:"bytes,2,opt,name=victim,proto3" json:"victim,omitempty"`
+	// How long, in seconds.
+	Seconds float32 `protobuf:"fixed32,3,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	// Slot of the flashbang's entity, as in fact_grenade. Absent when not sent.
+	Index         *int32 `protobuf:"varint,4,opt,name=index,proto3,oneof" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactBlind) Reset() {
+	*x = FactBlind{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactBlind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactBlind) ProtoMessage() {}
+
+func (x *FactBlind) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactBlind.ProtoReflect.Descriptor instead.
+func (*FactBlind) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *FactBlind) GetAttacker() *Actor {
+	if x != nil {
+		return x.Attacker
+	}
+	return nil
+}
+
+func (x *FactBlind) GetVictim() *Actor {
+	if x != nil {
+		return x.Victim
+	}
+	return nil
+}
+
+func (x *FactBlind) GetSeconds() float32 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+func (x *FactBlind) GetIndex() int32 {
+	if x != nil && x.Index != nil {
+		return *x.Index
+	}
+	return 0
+}
+
+// A player bought a dead hero back to life: by BUYBACK of combat_log. What it cost is how much m_iGoldSpentOnBuybacks of the player's side grew.
+//
+// Not proven, as fact_kill.
+type FactBuyback struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who.
+	Player        *Actor `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactBuyback) Reset() {
+	*x = FactBuyback{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactBuyback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactBuyback) ProtoMessage() {}
+
+func (x *FactBuyback) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactBuyback.ProtoReflect.Descriptor instead.
+func (*FactBuyback) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *FactBuyback) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+// A player took, bottled or denied a rune: by chat_event.
+//
+// Not proven, as fact_kill.
+type FactRune struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who.
+	Player *Actor `protobuf:"bytes,1,opt,name=player,proto3" json:"player,omitempty"`
+	// What the player did.
+	Deed RuneDeed `protobuf:"varint,2,opt,name=deed,proto3,enum=replayd.dem.v1.RuneDeed" json:"deed,omitempty"`
+	// The kind of rune: the game's number.
+	RuneType int32 `protobuf:"varint,3,opt,name=rune_type,json=runeType,proto3" json:"rune_type,omitempty"`
+	// Its name, such as "DOTA_RUNE_BOUNTY". Absent when not known.
+	RuneName      *string `protobuf:"bytes,4,opt,name=rune_name,json=runeName,proto3,oneof" json:"rune_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactRune) Reset() {
+	*x = FactRune{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactRune) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactRune) ProtoMessage() {}
+
+func (x *FactRune) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactRune.ProtoReflect.Descriptor instead.
+func (*FactRune) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *FactRune) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+func (x *FactRune) GetDeed() RuneDeed {
+	if x != nil {
+		return x.Deed
+	}
+	return RuneDeed_RUNE_DEED_UNSPECIFIED
+}
+
+func (x *FactRune) GetRuneType() int32 {
+	if x != nil {
+		return x.RuneType
+	}
+	return 0
+}
+
+func (x *FactRune) GetRuneName() string {
+	if x != nil && x.RuneName != nil {
+		return *x.RuneName
+	}
+	return ""
+}
+
+// A hero was hidden by a Smoke of Deceit: by MODIFIER_ADD of combat_log. There is one for each hero who is hidden.
+//
+// Not proven, as fact_kill.
+type FactSmoke struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who used the smoke. Absent when not known.
+	Actor *Actor `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	// Who was hidden.
+	Player        *Actor `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactSmoke) Reset() {
+	*x = FactSmoke{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactSmoke) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactSmoke) ProtoMessage() {}
+
+func (x *FactSmoke) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactSmoke.ProtoReflect.Descriptor instead.
+func (*FactSmoke) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *FactSmoke) GetActor() *Actor {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *FactSmoke) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
 // An entity left the recorder's view.
 type EntityLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3794,7 +4425,7 @@ type EntityLeft struct {
 
 func (x *EntityLeft) Reset() {
 	*x = EntityLeft{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +4437,7 @@ func (x *EntityLeft) String() string {
 func (*EntityLeft) ProtoMessage() {}
 
 func (x *EntityLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[18]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +4450,7 @@ func (x *EntityLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityLeft.ProtoReflect.Descriptor instead.
 func (*EntityLeft) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{18}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EntityLeft) GetIndex() uint32 {
@@ -3858,7 +4489,7 @@ type EntityDeleted struct {
 
 func (x *EntityDeleted) Reset() {
 	*x = EntityDeleted{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3870,7 +4501,7 @@ func (x *EntityDeleted) String() string {
 func (*EntityDeleted) ProtoMessage() {}
 
 func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[19]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3883,7 +4514,7 @@ func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityDeleted.ProtoReflect.Descriptor instead.
 func (*EntityDeleted) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{19}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EntityDeleted) GetIndex() uint32 {
@@ -3926,7 +4557,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4569,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[20]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3951,7 +4582,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{20}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Tick) GetServerTick() uint32 {
@@ -4171,7 +4802,7 @@ type CombatLog struct {
 
 func (x *CombatLog) Reset() {
 	*x = CombatLog{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4183,7 +4814,7 @@ func (x *CombatLog) String() string {
 func (*CombatLog) ProtoMessage() {}
 
 func (x *CombatLog) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[21]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4196,7 +4827,7 @@ func (x *CombatLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombatLog.ProtoReflect.Descriptor instead.
 func (*CombatLog) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{21}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CombatLog) GetType() CombatLogType {
@@ -4839,7 +5470,7 @@ type GameEventKey struct {
 
 func (x *GameEventKey) Reset() {
 	*x = GameEventKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4851,7 +5482,7 @@ func (x *GameEventKey) String() string {
 func (*GameEventKey) ProtoMessage() {}
 
 func (x *GameEventKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[22]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4864,7 +5495,7 @@ func (x *GameEventKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventKey.ProtoReflect.Descriptor instead.
 func (*GameEventKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{22}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GameEventKey) GetName() string {
@@ -5033,7 +5664,7 @@ type GameEvent struct {
 
 func (x *GameEvent) Reset() {
 	*x = GameEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5045,7 +5676,7 @@ func (x *GameEvent) String() string {
 func (*GameEvent) ProtoMessage() {}
 
 func (x *GameEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5058,7 +5689,7 @@ func (x *GameEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEvent.ProtoReflect.Descriptor instead.
 func (*GameEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GameEvent) GetId() int32 {
@@ -5095,7 +5726,7 @@ type GameEventTypeKey struct {
 
 func (x *GameEventTypeKey) Reset() {
 	*x = GameEventTypeKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5107,7 +5738,7 @@ func (x *GameEventTypeKey) String() string {
 func (*GameEventTypeKey) ProtoMessage() {}
 
 func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5120,7 +5751,7 @@ func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventTypeKey.ProtoReflect.Descriptor instead.
 func (*GameEventTypeKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GameEventTypeKey) GetName() string {
@@ -5152,7 +5783,7 @@ type GameEventType struct {
 
 func (x *GameEventType) Reset() {
 	*x = GameEventType{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5164,7 +5795,7 @@ func (x *GameEventType) String() string {
 func (*GameEventType) ProtoMessage() {}
 
 func (x *GameEventType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5177,7 +5808,7 @@ func (x *GameEventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventType.ProtoReflect.Descriptor instead.
 func (*GameEventType) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GameEventType) GetId() int32 {
@@ -5218,7 +5849,7 @@ type StringTable struct {
 
 func (x *StringTable) Reset() {
 	*x = StringTable{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5230,7 +5861,7 @@ func (x *StringTable) String() string {
 func (*StringTable) ProtoMessage() {}
 
 func (x *StringTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5243,7 +5874,7 @@ func (x *StringTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTable.ProtoReflect.Descriptor instead.
 func (*StringTable) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StringTable) GetId() uint32 {
@@ -5293,7 +5924,7 @@ type StringTableEntry struct {
 
 func (x *StringTableEntry) Reset() {
 	*x = StringTableEntry{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5305,7 +5936,7 @@ func (x *StringTableEntry) String() string {
 func (*StringTableEntry) ProtoMessage() {}
 
 func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5318,7 +5949,7 @@ func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTableEntry.ProtoReflect.Descriptor instead.
 func (*StringTableEntry) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StringTableEntry) GetTableId() uint32 {
@@ -5397,7 +6028,7 @@ type Modifier struct {
 
 func (x *Modifier) Reset() {
 	*x = Modifier{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5409,7 +6040,7 @@ func (x *Modifier) String() string {
 func (*Modifier) ProtoMessage() {}
 
 func (x *Modifier) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5422,7 +6053,7 @@ func (x *Modifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Modifier.ProtoReflect.Descriptor instead.
 func (*Modifier) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Modifier) GetState() ModifierState {
@@ -5568,7 +6199,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5580,7 +6211,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5593,7 +6224,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Order) GetEntityIndex() int32 {
@@ -5694,7 +6325,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5706,7 +6337,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5719,7 +6350,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Sound) GetGuid() int32 {
@@ -5791,7 +6422,7 @@ type UserCmd struct {
 
 func (x *UserCmd) Reset() {
 	*x = UserCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5803,7 +6434,7 @@ func (x *UserCmd) String() string {
 func (*UserCmd) ProtoMessage() {}
 
 func (x *UserCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5816,7 +6447,7 @@ func (x *UserCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserCmd.ProtoReflect.Descriptor instead.
 func (*UserCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UserCmd) GetNumber() int32 {
@@ -5923,7 +6554,7 @@ type UserInput struct {
 
 func (x *UserInput) Reset() {
 	*x = UserInput{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5935,7 +6566,7 @@ func (x *UserInput) String() string {
 func (*UserInput) ProtoMessage() {}
 
 func (x *UserInput) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5948,7 +6579,7 @@ func (x *UserInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
 func (*UserInput) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *UserInput) GetButtons() uint64 {
@@ -6107,7 +6738,7 @@ type SubtickMove struct {
 
 func (x *SubtickMove) Reset() {
 	*x = SubtickMove{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6119,7 +6750,7 @@ func (x *SubtickMove) String() string {
 func (*SubtickMove) ProtoMessage() {}
 
 func (x *SubtickMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6132,7 +6763,7 @@ func (x *SubtickMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
 func (*SubtickMove) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SubtickMove) GetButton() uint64 {
@@ -6209,7 +6840,7 @@ type InputHistory struct {
 
 func (x *InputHistory) Reset() {
 	*x = InputHistory{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6221,7 +6852,7 @@ func (x *InputHistory) String() string {
 func (*InputHistory) ProtoMessage() {}
 
 func (x *InputHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6234,7 +6865,7 @@ func (x *InputHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
 func (*InputHistory) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InputHistory) GetViewAngles() *Vector {
@@ -6321,7 +6952,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6333,7 +6964,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6346,7 +6977,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Message) GetId() uint32 {
@@ -6436,7 +7067,7 @@ type MessageField struct {
 
 func (x *MessageField) Reset() {
 	*x = MessageField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6448,7 +7079,7 @@ func (x *MessageField) String() string {
 func (*MessageField) ProtoMessage() {}
 
 func (x *MessageField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6461,7 +7092,7 @@ func (x *MessageField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
 func (*MessageField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MessageField) GetNumber() uint32 {
@@ -6545,7 +7176,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6557,7 +7188,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6570,7 +7201,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -6674,7 +7305,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6686,7 +7317,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6699,7 +7330,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -6826,7 +7457,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6838,7 +7469,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6851,7 +7482,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -7006,7 +7637,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7018,7 +7649,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7031,7 +7662,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -7098,7 +7729,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7110,7 +7741,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7123,7 +7754,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -7275,7 +7906,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7287,7 +7918,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7300,7 +7931,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -7564,7 +8195,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7576,7 +8207,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7589,7 +8220,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -7660,7 +8291,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7672,7 +8303,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7685,7 +8316,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -7740,7 +8371,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7752,7 +8383,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7765,7 +8396,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -7895,7 +8526,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7907,7 +8538,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7920,7 +8551,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -8251,7 +8882,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8263,7 +8894,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8276,7 +8907,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -8324,7 +8955,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8336,7 +8967,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8349,7 +8980,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -8474,7 +9105,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8486,7 +9117,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8499,7 +9130,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -8686,7 +9317,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8698,7 +9329,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8711,7 +9342,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -8928,7 +9559,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8940,7 +9571,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8953,7 +9584,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -9121,7 +9752,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9133,7 +9764,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9146,7 +9777,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -9273,7 +9904,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9285,7 +9916,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9298,7 +9929,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -9353,7 +9984,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9365,7 +9996,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9378,7 +10009,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -9442,7 +10073,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9454,7 +10085,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9467,7 +10098,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Match) GetId() uint64 {
@@ -9573,7 +10204,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9585,7 +10216,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9598,7 +10229,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -9673,7 +10304,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9685,7 +10316,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9698,7 +10329,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -9814,7 +10445,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9826,7 +10457,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9839,7 +10470,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -9894,7 +10525,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9906,7 +10537,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9919,7 +10550,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SerializerField) GetName() string {
@@ -10014,7 +10645,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10026,7 +10657,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10039,7 +10670,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Serializer) GetName() string {
@@ -10076,7 +10707,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10088,7 +10719,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10101,7 +10732,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -10127,7 +10758,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10139,7 +10770,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10152,7 +10783,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{67}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -10166,7 +10797,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10178,7 +10809,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10191,7 +10822,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -10210,7 +10841,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10222,7 +10853,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10235,7 +10866,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{64}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{69}
 }
 
 // A record of the file without an event of its own.
@@ -10264,7 +10895,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10276,7 +10907,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10289,7 +10920,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{65}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Command) GetId() uint32 {
@@ -10377,7 +11008,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10389,7 +11020,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10402,7 +11033,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{66}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -10490,7 +11121,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10502,7 +11133,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10515,7 +11146,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{67}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -10561,7 +11192,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10573,7 +11204,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10586,7 +11217,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{68}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -10638,7 +11269,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\xd0\x17\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\x85\x1a\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -10698,7 +11329,14 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"fact_round\x183 \x01(\v2\x19.replayd.dem.v1.FactRoundH\x00R\tfactRound\x12M\n" +
 	"\x11fact_player_round\x184 \x01(\v2\x1f.replayd.dem.v1.FactPlayerRoundH\x00R\x0ffactPlayerRound\x12F\n" +
 	"\x0efact_objective\x185 \x01(\v2\x1d.replayd.dem.v1.FactObjectiveH\x00R\rfactObjective\x12C\n" +
-	"\rfact_purchase\x186 \x01(\v2\x1c.replayd.dem.v1.FactPurchaseH\x00R\ffactPurchase\x120\n" +
+	"\rfact_purchase\x186 \x01(\v2\x1c.replayd.dem.v1.FactPurchaseH\x00R\ffactPurchase\x12@\n" +
+	"\ffact_grenade\x187 \x01(\v2\x1b.replayd.dem.v1.FactGrenadeH\x00R\vfactGrenade\x12:\n" +
+	"\n" +
+	"fact_blind\x188 \x01(\v2\x19.replayd.dem.v1.FactBlindH\x00R\tfactBlind\x12@\n" +
+	"\ffact_buyback\x189 \x01(\v2\x1b.replayd.dem.v1.FactBuybackH\x00R\vfactBuyback\x127\n" +
+	"\tfact_rune\x18: \x01(\v2\x18.replayd.dem.v1.FactRuneH\x00R\bfactRune\x12:\n" +
+	"\n" +
+	"fact_smoke\x18; \x01(\v2\x19.replayd.dem.v1.FactSmokeH\x00R\tfactSmoke\x120\n" +
 	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
 	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
 	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
@@ -10970,7 +11608,32 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\fFactPurchase\x12+\n" +
 	"\x05buyer\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x05buyer\x12\x12\n" +
 	"\x04item\x18\x02 \x01(\tR\x04item\x12\x1a\n" +
-	"\bstarting\x18\x03 \x01(\bR\bstarting\"V\n" +
+	"\bstarting\x18\x03 \x01(\bR\bstarting\"\xfa\x01\n" +
+	"\vFactGrenade\x122\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x1c.replayd.dem.v1.GrenadeStateR\x05state\x12/\n" +
+	"\x04type\x18\x02 \x01(\x0e2\x1b.replayd.dem.v1.GrenadeTypeR\x04type\x12-\n" +
+	"\x06player\x18\x03 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\x12\x1f\n" +
+	"\x05index\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x05index\x88\x01\x01\x12,\n" +
+	"\x05place\x18\x05 \x01(\v2\x16.replayd.dem.v1.VectorR\x05placeB\b\n" +
+	"\x06_index\"\xb2\x01\n" +
+	"\tFactBlind\x121\n" +
+	"\battacker\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\battacker\x12-\n" +
+	"\x06victim\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06victim\x12\x18\n" +
+	"\aseconds\x18\x03 \x01(\x02R\aseconds\x12\x1f\n" +
+	"\x05index\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\x05index\x88\x01\x01B\b\n" +
+	"\x06_index\"<\n" +
+	"\vFactBuyback\x12-\n" +
+	"\x06player\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\"\xba\x01\n" +
+	"\bFactRune\x12-\n" +
+	"\x06player\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\x12,\n" +
+	"\x04deed\x18\x02 \x01(\x0e2\x18.replayd.dem.v1.RuneDeedR\x04deed\x12\x1b\n" +
+	"\trune_type\x18\x03 \x01(\x05R\bruneType\x12&\n" +
+	"\trune_name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\bruneName\x88\x01\x01B\f\n" +
+	"\n" +
+	"_rune_name\"g\n" +
+	"\tFactSmoke\x12+\n" +
+	"\x05actor\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x05actor\x12-\n" +
+	"\x06player\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -11858,7 +12521,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\auser_id\x18\x04 \x01(\x05R\x06userId\x12\x15\n" +
 	"\x06is_bot\x18\x05 \x01(\bR\x05isBot\x12\x17\n" +
 	"\ais_hltv\x18\x06 \x01(\bR\x06isHltvB\v\n" +
-	"\t_steam_id*\xe9\x01\n" +
+	"\t_steam_id*\x80\x03\n" +
 	"\rObjectiveType\x12\x1e\n" +
 	"\x1aOBJECTIVE_TYPE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bOBJECTIVE_TYPE_BOMB_PLANTED\x10\x01\x12\x1f\n" +
@@ -11866,7 +12529,32 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1cOBJECTIVE_TYPE_BOMB_EXPLODED\x10\x03\x12\x1b\n" +
 	"\x17OBJECTIVE_TYPE_BUILDING\x10\x04\x12\x19\n" +
 	"\x15OBJECTIVE_TYPE_ROSHAN\x10\x05\x12\x1c\n" +
-	"\x18OBJECTIVE_TYPE_TORMENTOR\x10\x06*\x93\x03\n" +
+	"\x18OBJECTIVE_TYPE_TORMENTOR\x10\x06\x12\x17\n" +
+	"\x13OBJECTIVE_TYPE_WARD\x10\a\x12\x1a\n" +
+	"\x16OBJECTIVE_TYPE_COURIER\x10\b\x12\x1e\n" +
+	"\x1aOBJECTIVE_TYPE_AEGIS_TAKEN\x10\t\x12\x1f\n" +
+	"\x1bOBJECTIVE_TYPE_AEGIS_STOLEN\x10\n" +
+	"\x12\x1f\n" +
+	"\x1bOBJECTIVE_TYPE_AEGIS_DENIED\x10\v*\xb8\x01\n" +
+	"\fGrenadeState\x12\x1d\n" +
+	"\x19GRENADE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14GRENADE_STATE_THROWN\x10\x01\x12\x1b\n" +
+	"\x17GRENADE_STATE_DETONATED\x10\x02\x12\x19\n" +
+	"\x15GRENADE_STATE_BURNING\x10\x03\x12\x17\n" +
+	"\x13GRENADE_STATE_ENDED\x10\x04\x12\x1e\n" +
+	"\x1aGRENADE_STATE_EXTINGUISHED\x10\x05*\xaf\x01\n" +
+	"\vGrenadeType\x12\x1c\n" +
+	"\x18GRENADE_TYPE_UNSPECIFIED\x10\x00\x12\x1f\n" +
+	"\x1bGRENADE_TYPE_HIGH_EXPLOSIVE\x10\x01\x12\x1a\n" +
+	"\x16GRENADE_TYPE_FLASHBANG\x10\x02\x12\x16\n" +
+	"\x12GRENADE_TYPE_SMOKE\x10\x03\x12\x15\n" +
+	"\x11GRENADE_TYPE_FIRE\x10\x04\x12\x16\n" +
+	"\x12GRENADE_TYPE_DECOY\x10\x05*g\n" +
+	"\bRuneDeed\x12\x19\n" +
+	"\x15RUNE_DEED_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fRUNE_DEED_TAKEN\x10\x01\x12\x15\n" +
+	"\x11RUNE_DEED_BOTTLED\x10\x02\x12\x14\n" +
+	"\x10RUNE_DEED_DENIED\x10\x03*\x93\x03\n" +
 	"\tGamePhase\x12\x1a\n" +
 	"\x16GAME_PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fGAME_PHASE_INIT\x10\x01\x12\x1f\n" +
@@ -11977,203 +12665,227 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_events_proto_rawDescData
 }
 
-var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(ObjectiveType)(0),            // 0: replayd.dem.v1.ObjectiveType
-	(GamePhase)(0),                // 1: replayd.dem.v1.GamePhase
-	(CombatLogType)(0),            // 2: replayd.dem.v1.CombatLogType
-	(ModifierState)(0),            // 3: replayd.dem.v1.ModifierState
-	(UserCmdSource)(0),            // 4: replayd.dem.v1.UserCmdSource
-	(AbilityChangeType)(0),        // 5: replayd.dem.v1.AbilityChangeType
-	(VoiceFormat)(0),              // 6: replayd.dem.v1.VoiceFormat
-	(FaultKind)(0),                // 7: replayd.dem.v1.FaultKind
-	(*EventList)(nil),             // 8: replayd.dem.v1.EventList
-	(*Event)(nil),                 // 9: replayd.dem.v1.Event
-	(*Vector)(nil),                // 10: replayd.dem.v1.Vector
-	(*Tuple)(nil),                 // 11: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),            // 12: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),         // 13: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),         // 14: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),         // 15: replayd.dem.v1.EntityEntered
-	(*SampleEntity)(nil),          // 16: replayd.dem.v1.SampleEntity
-	(*SamplePlayer)(nil),          // 17: replayd.dem.v1.SamplePlayer
-	(*Actor)(nil),                 // 18: replayd.dem.v1.Actor
-	(*FactKill)(nil),              // 19: replayd.dem.v1.FactKill
-	(*FactDamage)(nil),            // 20: replayd.dem.v1.FactDamage
-	(*RoundSide)(nil),             // 21: replayd.dem.v1.RoundSide
-	(*FactRound)(nil),             // 22: replayd.dem.v1.FactRound
-	(*FactPlayerRound)(nil),       // 23: replayd.dem.v1.FactPlayerRound
-	(*FactObjective)(nil),         // 24: replayd.dem.v1.FactObjective
-	(*FactPurchase)(nil),          // 25: replayd.dem.v1.FactPurchase
-	(*EntityLeft)(nil),            // 26: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),         // 27: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),                  // 28: replayd.dem.v1.Tick
-	(*CombatLog)(nil),             // 29: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),          // 30: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),             // 31: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil),      // 32: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),         // 33: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),           // 34: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil),      // 35: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),              // 36: replayd.dem.v1.Modifier
-	(*Order)(nil),                 // 37: replayd.dem.v1.Order
-	(*Sound)(nil),                 // 38: replayd.dem.v1.Sound
-	(*UserCmd)(nil),               // 39: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),             // 40: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),           // 41: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),          // 42: replayd.dem.v1.InputHistory
-	(*Message)(nil),               // 43: replayd.dem.v1.Message
-	(*MessageField)(nil),          // 44: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),             // 45: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),                  // 46: replayd.dem.v1.Chat
-	(*Ping)(nil),                  // 47: replayd.dem.v1.Ping
-	(*MapLine)(nil),               // 48: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),             // 49: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),                // 50: replayd.dem.v1.Damage
-	(*Kill)(nil),                  // 51: replayd.dem.v1.Kill
-	(*KillStreak)(nil),            // 52: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),         // 53: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),                  // 54: replayd.dem.v1.Shot
-	(*Tracer)(nil),                // 55: replayd.dem.v1.Tracer
-	(*Impact)(nil),                // 56: replayd.dem.v1.Impact
-	(*Voice)(nil),                 // 57: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),         // 58: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),          // 59: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),            // 60: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),           // 61: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),             // 62: replayd.dem.v1.DraftPick
-	(*Match)(nil),                 // 63: replayd.dem.v1.Match
-	(*FileInfo)(nil),              // 64: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),            // 65: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),             // 66: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),       // 67: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),            // 68: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),            // 69: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),              // 70: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),              // 71: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),                  // 72: replayd.dem.v1.Stop
-	(*Command)(nil),               // 73: replayd.dem.v1.Command
-	(*Fault)(nil),                 // 74: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),            // 75: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),            // 76: replayd.dem.v1.PlayerInfo
-	(*timestamppb.Timestamp)(nil), // 77: google.protobuf.Timestamp
+	(GrenadeState)(0),             // 1: replayd.dem.v1.GrenadeState
+	(GrenadeType)(0),              // 2: replayd.dem.v1.GrenadeType
+	(RuneDeed)(0),                 // 3: replayd.dem.v1.RuneDeed
+	(GamePhase)(0),                // 4: replayd.dem.v1.GamePhase
+	(CombatLogType)(0),            // 5: replayd.dem.v1.CombatLogType
+	(ModifierState)(0),            // 6: replayd.dem.v1.ModifierState
+	(UserCmdSource)(0),            // 7: replayd.dem.v1.UserCmdSource
+	(AbilityChangeType)(0),        // 8: replayd.dem.v1.AbilityChangeType
+	(VoiceFormat)(0),              // 9: replayd.dem.v1.VoiceFormat
+	(FaultKind)(0),                // 10: replayd.dem.v1.FaultKind
+	(*EventList)(nil),             // 11: replayd.dem.v1.EventList
+	(*Event)(nil),                 // 12: replayd.dem.v1.Event
+	(*Vector)(nil),                // 13: replayd.dem.v1.Vector
+	(*Tuple)(nil),                 // 14: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),            // 15: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),         // 16: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),         // 17: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),         // 18: replayd.dem.v1.EntityEntered
+	(*SampleEntity)(nil),          // 19: replayd.dem.v1.SampleEntity
+	(*SamplePlayer)(nil),          // 20: replayd.dem.v1.SamplePlayer
+	(*Actor)(nil),                 // 21: replayd.dem.v1.Actor
+	(*FactKill)(nil),              // 22: replayd.dem.v1.FactKill
+	(*FactDamage)(nil),            // 23: replayd.dem.v1.FactDamage
+	(*RoundSide)(nil),             // 24: replayd.dem.v1.RoundSide
+	(*FactRound)(nil),             // 25: replayd.dem.v1.FactRound
+	(*FactPlayerRound)(nil),       // 26: replayd.dem.v1.FactPlayerRound
+	(*FactObjective)(nil),         // 27: replayd.dem.v1.FactObjective
+	(*FactPurchase)(nil),          // 28: replayd.dem.v1.FactPurchase
+	(*FactGrenade)(nil),           // 29: replayd.dem.v1.FactGrenade
+	(*FactBlind)(nil),             // 30: replayd.dem.v1.FactBlind
+	(*FactBuyback)(nil),           // 31: replayd.dem.v1.FactBuyback
+	(*FactRune)(nil),              // 32: replayd.dem.v1.FactRune
+	(*FactSmoke)(nil),             // 33: replayd.dem.v1.FactSmoke
+	(*EntityLeft)(nil),            // 34: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 35: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 36: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 37: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 38: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 39: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 40: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 41: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 42: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 43: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 44: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 45: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 46: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 47: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 48: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 49: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 50: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 51: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 52: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 53: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 54: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 55: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 56: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 57: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 58: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 59: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 60: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 61: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 62: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 63: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 64: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 65: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 66: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 67: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 68: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 69: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 70: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 71: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 72: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 73: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 74: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 75: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 76: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 77: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 78: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 79: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 80: replayd.dem.v1.Stop
+	(*Command)(nil),               // 81: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 82: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 83: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 84: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 85: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	9,   // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	14,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	13,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	15,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	26,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	27,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	28,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	29,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	31,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	35,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	36,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	37,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	38,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	39,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	43,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	45,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	46,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	47,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	48,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	49,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	60,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	64,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	65,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	66,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	68,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	34,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	33,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	69,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	70,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	71,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	72,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	73,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	74,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	75,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	76,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	16,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
-	17,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
-	19,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
-	20,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
-	22,  // 39: replayd.dem.v1.Event.fact_round:type_name -> replayd.dem.v1.FactRound
-	23,  // 40: replayd.dem.v1.Event.fact_player_round:type_name -> replayd.dem.v1.FactPlayerRound
-	24,  // 41: replayd.dem.v1.Event.fact_objective:type_name -> replayd.dem.v1.FactObjective
-	25,  // 42: replayd.dem.v1.Event.fact_purchase:type_name -> replayd.dem.v1.FactPurchase
-	50,  // 43: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	51,  // 44: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	52,  // 45: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	53,  // 46: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	54,  // 47: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	56,  // 48: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	57,  // 49: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	59,  // 50: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	10,  // 51: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	11,  // 52: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	12,  // 53: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	12,  // 54: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	12,  // 55: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	12,  // 56: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
-	10,  // 57: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
-	10,  // 58: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
-	10,  // 59: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
-	18,  // 60: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
-	18,  // 61: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
-	18,  // 62: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
-	18,  // 63: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
-	18,  // 64: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
-	21,  // 65: replayd.dem.v1.FactRound.sides:type_name -> replayd.dem.v1.RoundSide
-	18,  // 66: replayd.dem.v1.FactPlayerRound.player:type_name -> replayd.dem.v1.Actor
-	0,   // 67: replayd.dem.v1.FactObjective.type:type_name -> replayd.dem.v1.ObjectiveType
-	18,  // 68: replayd.dem.v1.FactObjective.actor:type_name -> replayd.dem.v1.Actor
-	18,  // 69: replayd.dem.v1.FactPurchase.buyer:type_name -> replayd.dem.v1.Actor
-	1,   // 70: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	2,   // 71: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	30,  // 72: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	32,  // 73: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	3,   // 74: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	10,  // 75: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	4,   // 76: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
-	40,  // 77: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
-	10,  // 78: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
-	41,  // 79: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
-	42,  // 80: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
-	10,  // 81: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
-	10,  // 82: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	44,  // 83: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
-	10,  // 84: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	10,  // 85: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	10,  // 86: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	10,  // 87: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	5,   // 88: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	10,  // 89: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	10,  // 90: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	10,  // 91: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	10,  // 92: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	10,  // 93: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	55,  // 94: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	55,  // 95: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	10,  // 96: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	10,  // 97: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	10,  // 98: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	6,   // 99: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	77,  // 100: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
-	58,  // 101: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	61,  // 102: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	62,  // 103: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	77,  // 104: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
-	63,  // 105: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	67,  // 106: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	44,  // 107: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	7,   // 108: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	109, // [109:109] is the sub-list for method output_type
-	109, // [109:109] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	12,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	17,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	16,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	18,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	34,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	35,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	36,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	37,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	39,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	43,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	44,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	45,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	46,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	47,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	51,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	53,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	54,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	55,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	56,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	57,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	68,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	72,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	73,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	74,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	76,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	42,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	41,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	77,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	78,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	79,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	80,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	81,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	82,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	83,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	84,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	19,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
+	20,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
+	22,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
+	23,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
+	25,  // 39: replayd.dem.v1.Event.fact_round:type_name -> replayd.dem.v1.FactRound
+	26,  // 40: replayd.dem.v1.Event.fact_player_round:type_name -> replayd.dem.v1.FactPlayerRound
+	27,  // 41: replayd.dem.v1.Event.fact_objective:type_name -> replayd.dem.v1.FactObjective
+	28,  // 42: replayd.dem.v1.Event.fact_purchase:type_name -> replayd.dem.v1.FactPurchase
+	29,  // 43: replayd.dem.v1.Event.fact_grenade:type_name -> replayd.dem.v1.FactGrenade
+	30,  // 44: replayd.dem.v1.Event.fact_blind:type_name -> replayd.dem.v1.FactBlind
+	31,  // 45: replayd.dem.v1.Event.fact_buyback:type_name -> replayd.dem.v1.FactBuyback
+	32,  // 46: replayd.dem.v1.Event.fact_rune:type_name -> replayd.dem.v1.FactRune
+	33,  // 47: replayd.dem.v1.Event.fact_smoke:type_name -> replayd.dem.v1.FactSmoke
+	58,  // 48: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	59,  // 49: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	60,  // 50: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	61,  // 51: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	62,  // 52: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	64,  // 53: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	65,  // 54: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	67,  // 55: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	13,  // 56: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	14,  // 57: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	15,  // 58: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	15,  // 59: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	15,  // 60: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	15,  // 61: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
+	13,  // 62: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
+	13,  // 63: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
+	13,  // 64: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
+	21,  // 65: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
+	21,  // 66: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
+	21,  // 67: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
+	21,  // 68: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
+	21,  // 69: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
+	24,  // 70: replayd.dem.v1.FactRound.sides:type_name -> replayd.dem.v1.RoundSide
+	21,  // 71: replayd.dem.v1.FactPlayerRound.player:type_name -> replayd.dem.v1.Actor
+	0,   // 72: replayd.dem.v1.FactObjective.type:type_name -> replayd.dem.v1.ObjectiveType
+	21,  // 73: replayd.dem.v1.FactObjective.actor:type_name -> replayd.dem.v1.Actor
+	21,  // 74: replayd.dem.v1.FactPurchase.buyer:type_name -> replayd.dem.v1.Actor
+	1,   // 75: replayd.dem.v1.FactGrenade.state:type_name -> replayd.dem.v1.GrenadeState
+	2,   // 76: replayd.dem.v1.FactGrenade.type:type_name -> replayd.dem.v1.GrenadeType
+	21,  // 77: replayd.dem.v1.FactGrenade.player:type_name -> replayd.dem.v1.Actor
+	13,  // 78: replayd.dem.v1.FactGrenade.place:type_name -> replayd.dem.v1.Vector
+	21,  // 79: replayd.dem.v1.FactBlind.attacker:type_name -> replayd.dem.v1.Actor
+	21,  // 80: replayd.dem.v1.FactBlind.victim:type_name -> replayd.dem.v1.Actor
+	21,  // 81: replayd.dem.v1.FactBuyback.player:type_name -> replayd.dem.v1.Actor
+	21,  // 82: replayd.dem.v1.FactRune.player:type_name -> replayd.dem.v1.Actor
+	3,   // 83: replayd.dem.v1.FactRune.deed:type_name -> replayd.dem.v1.RuneDeed
+	21,  // 84: replayd.dem.v1.FactSmoke.actor:type_name -> replayd.dem.v1.Actor
+	21,  // 85: replayd.dem.v1.FactSmoke.player:type_name -> replayd.dem.v1.Actor
+	4,   // 86: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	5,   // 87: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	38,  // 88: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	40,  // 89: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	6,   // 90: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	13,  // 91: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	7,   // 92: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	48,  // 93: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	13,  // 94: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	49,  // 95: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	50,  // 96: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	13,  // 97: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	13,  // 98: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	52,  // 99: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	13,  // 100: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	13,  // 101: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	13,  // 102: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	13,  // 103: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	8,   // 104: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	13,  // 105: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	13,  // 106: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	13,  // 107: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	13,  // 108: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	13,  // 109: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	63,  // 110: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	63,  // 111: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	13,  // 112: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	13,  // 113: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	13,  // 114: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	9,   // 115: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	85,  // 116: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	66,  // 117: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	69,  // 118: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	70,  // 119: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	85,  // 120: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	71,  // 121: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	75,  // 122: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	52,  // 123: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	10,  // 124: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -12224,6 +12936,11 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_FactPlayerRound)(nil),
 		(*Event_FactObjective)(nil),
 		(*Event_FactPurchase)(nil),
+		(*Event_FactGrenade)(nil),
+		(*Event_FactBlind)(nil),
+		(*Event_FactBuyback)(nil),
+		(*Event_FactRune)(nil),
+		(*Event_FactSmoke)(nil),
 		(*Event_Damage)(nil),
 		(*Event_Kill)(nil),
 		(*Event_KillStreak)(nil),
@@ -12251,9 +12968,12 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[14].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[15].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[16].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[22].OneofWrappers = []any{
+	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
 		(*GameEventKey_Int)(nil),
@@ -12262,12 +12982,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[31].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
@@ -12283,26 +12998,31 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[44].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[45].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[46].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[47].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[48].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[50].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[51].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[53].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[54].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[59].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[65].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[66].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[68].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[60].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[62].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[63].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[64].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[71].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[73].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   69,
+			NumEnums:      11,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

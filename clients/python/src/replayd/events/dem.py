@@ -686,6 +686,86 @@ class FactPurchase(_Event):
         return self.event.fact_purchase
 
 
+class FactGrenade(_Event):
+    """A grenade was thrown, went off, or ended (Counter-Strike 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_grenade"] = "fact_grenade"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactGrenade:
+        return self.event.fact_grenade
+
+
+class FactBlind(_Event):
+    """A player was blinded (Counter-Strike 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_blind"] = "fact_blind"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactBlind:
+        return self.event.fact_blind
+
+
+class FactBuyback(_Event):
+    """A player bought a hero back to life (Dota 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_buyback"] = "fact_buyback"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactBuyback:
+        return self.event.fact_buyback
+
+
+class FactRune(_Event):
+    """A player took, bottled or denied a rune (Dota 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_rune"] = "fact_rune"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactRune:
+        return self.event.fact_rune
+
+
+class FactSmoke(_Event):
+    """A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_smoke"] = "fact_smoke"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactSmoke:
+        return self.event.fact_smoke
+
+
 class Damage(_Event):
     """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -873,6 +953,11 @@ Event: _TypeAlias = _Union[
     FactPlayerRound,
     FactObjective,
     FactPurchase,
+    FactGrenade,
+    FactBlind,
+    FactBuyback,
+    FactRune,
+    FactSmoke,
     Damage,
     Kill,
     KillStreak,
@@ -928,6 +1013,11 @@ Kind: _TypeAlias = _Literal[
     "fact_player_round",
     "fact_objective",
     "fact_purchase",
+    "fact_grenade",
+    "fact_blind",
+    "fact_buyback",
+    "fact_rune",
+    "fact_smoke",
     "damage",
     "kill",
     "kill_streak",
@@ -987,6 +1077,11 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_player_round": FactPlayerRound,
         "fact_objective": FactObjective,
         "fact_purchase": FactPurchase,
+        "fact_grenade": FactGrenade,
+        "fact_blind": FactBlind,
+        "fact_buyback": FactBuyback,
+        "fact_rune": FactRune,
+        "fact_smoke": FactSmoke,
         "damage": Damage,
         "kill": Kill,
         "kill_streak": KillStreak,

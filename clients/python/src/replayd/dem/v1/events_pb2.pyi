@@ -48,6 +48,16 @@ class _ObjectiveTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     """Roshan was killed."""
     OBJECTIVE_TYPE_TORMENTOR: _ObjectiveType.ValueType  # 6
     """A Tormentor was killed."""
+    OBJECTIVE_TYPE_WARD: _ObjectiveType.ValueType  # 7
+    """A ward was destroyed."""
+    OBJECTIVE_TYPE_COURIER: _ObjectiveType.ValueType  # 8
+    """A courier was killed."""
+    OBJECTIVE_TYPE_AEGIS_TAKEN: _ObjectiveType.ValueType  # 9
+    """The Aegis of the Immortal was taken by the side that killed Roshan."""
+    OBJECTIVE_TYPE_AEGIS_STOLEN: _ObjectiveType.ValueType  # 10
+    """The Aegis of the Immortal was taken by the other side."""
+    OBJECTIVE_TYPE_AEGIS_DENIED: _ObjectiveType.ValueType  # 11
+    """The Aegis of the Immortal was destroyed."""
 
 class ObjectiveType(_ObjectiveType, metaclass=_ObjectiveTypeEnumTypeWrapper):
     """What happened to an objective."""
@@ -66,7 +76,117 @@ OBJECTIVE_TYPE_ROSHAN: ObjectiveType.ValueType  # 5
 """Roshan was killed."""
 OBJECTIVE_TYPE_TORMENTOR: ObjectiveType.ValueType  # 6
 """A Tormentor was killed."""
+OBJECTIVE_TYPE_WARD: ObjectiveType.ValueType  # 7
+"""A ward was destroyed."""
+OBJECTIVE_TYPE_COURIER: ObjectiveType.ValueType  # 8
+"""A courier was killed."""
+OBJECTIVE_TYPE_AEGIS_TAKEN: ObjectiveType.ValueType  # 9
+"""The Aegis of the Immortal was taken by the side that killed Roshan."""
+OBJECTIVE_TYPE_AEGIS_STOLEN: ObjectiveType.ValueType  # 10
+"""The Aegis of the Immortal was taken by the other side."""
+OBJECTIVE_TYPE_AEGIS_DENIED: ObjectiveType.ValueType  # 11
+"""The Aegis of the Immortal was destroyed."""
 Global___ObjectiveType: typing_extensions.TypeAlias = ObjectiveType
+
+class _GrenadeState:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _GrenadeStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_GrenadeState.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    GRENADE_STATE_UNSPECIFIED: _GrenadeState.ValueType  # 0
+    """Never sent."""
+    GRENADE_STATE_THROWN: _GrenadeState.ValueType  # 1
+    """It was thrown (grenade_thrown)."""
+    GRENADE_STATE_DETONATED: _GrenadeState.ValueType  # 2
+    """It went off, or its smoke began (hegrenade_detonate, flashbang_detonate, smokegrenade_detonate, molotov_detonate, decoy_started)."""
+    GRENADE_STATE_BURNING: _GrenadeState.ValueType  # 3
+    """Its fire began to burn (inferno_startburn)."""
+    GRENADE_STATE_ENDED: _GrenadeState.ValueType  # 4
+    """Its smoke is gone, its fire is out, or the decoy is (smokegrenade_expired, inferno_expire, decoy_detonate)."""
+    GRENADE_STATE_EXTINGUISHED: _GrenadeState.ValueType  # 5
+    """Smoke put the fire out (inferno_extinguish)."""
+
+class GrenadeState(_GrenadeState, metaclass=_GrenadeStateEnumTypeWrapper):
+    """What became of a grenade. In parentheses is the game event that tells it."""
+
+GRENADE_STATE_UNSPECIFIED: GrenadeState.ValueType  # 0
+"""Never sent."""
+GRENADE_STATE_THROWN: GrenadeState.ValueType  # 1
+"""It was thrown (grenade_thrown)."""
+GRENADE_STATE_DETONATED: GrenadeState.ValueType  # 2
+"""It went off, or its smoke began (hegrenade_detonate, flashbang_detonate, smokegrenade_detonate, molotov_detonate, decoy_started)."""
+GRENADE_STATE_BURNING: GrenadeState.ValueType  # 3
+"""Its fire began to burn (inferno_startburn)."""
+GRENADE_STATE_ENDED: GrenadeState.ValueType  # 4
+"""Its smoke is gone, its fire is out, or the decoy is (smokegrenade_expired, inferno_expire, decoy_detonate)."""
+GRENADE_STATE_EXTINGUISHED: GrenadeState.ValueType  # 5
+"""Smoke put the fire out (inferno_extinguish)."""
+Global___GrenadeState: typing_extensions.TypeAlias = GrenadeState
+
+class _GrenadeType:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _GrenadeTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_GrenadeType.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    GRENADE_TYPE_UNSPECIFIED: _GrenadeType.ValueType  # 0
+    """The game has one that is not known."""
+    GRENADE_TYPE_HIGH_EXPLOSIVE: _GrenadeType.ValueType  # 1
+    """A high-explosive grenade."""
+    GRENADE_TYPE_FLASHBANG: _GrenadeType.ValueType  # 2
+    """A flashbang."""
+    GRENADE_TYPE_SMOKE: _GrenadeType.ValueType  # 3
+    """A smoke grenade."""
+    GRENADE_TYPE_FIRE: _GrenadeType.ValueType  # 4
+    """A molotov or an incendiary grenade."""
+    GRENADE_TYPE_DECOY: _GrenadeType.ValueType  # 5
+    """A decoy."""
+
+class GrenadeType(_GrenadeType, metaclass=_GrenadeTypeEnumTypeWrapper):
+    """The type of a grenade."""
+
+GRENADE_TYPE_UNSPECIFIED: GrenadeType.ValueType  # 0
+"""The game has one that is not known."""
+GRENADE_TYPE_HIGH_EXPLOSIVE: GrenadeType.ValueType  # 1
+"""A high-explosive grenade."""
+GRENADE_TYPE_FLASHBANG: GrenadeType.ValueType  # 2
+"""A flashbang."""
+GRENADE_TYPE_SMOKE: GrenadeType.ValueType  # 3
+"""A smoke grenade."""
+GRENADE_TYPE_FIRE: GrenadeType.ValueType  # 4
+"""A molotov or an incendiary grenade."""
+GRENADE_TYPE_DECOY: GrenadeType.ValueType  # 5
+"""A decoy."""
+Global___GrenadeType: typing_extensions.TypeAlias = GrenadeType
+
+class _RuneDeed:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _RuneDeedEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_RuneDeed.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    RUNE_DEED_UNSPECIFIED: _RuneDeed.ValueType  # 0
+    """Never sent."""
+    RUNE_DEED_TAKEN: _RuneDeed.ValueType  # 1
+    """The player took it, or used one that was in a bottle."""
+    RUNE_DEED_BOTTLED: _RuneDeed.ValueType  # 2
+    """The player put it into a bottle."""
+    RUNE_DEED_DENIED: _RuneDeed.ValueType  # 3
+    """The player destroyed it."""
+
+class RuneDeed(_RuneDeed, metaclass=_RuneDeedEnumTypeWrapper):
+    """What a player did with a rune."""
+
+RUNE_DEED_UNSPECIFIED: RuneDeed.ValueType  # 0
+"""Never sent."""
+RUNE_DEED_TAKEN: RuneDeed.ValueType  # 1
+"""The player took it, or used one that was in a bottle."""
+RUNE_DEED_BOTTLED: RuneDeed.ValueType  # 2
+"""The player put it into a bottle."""
+RUNE_DEED_DENIED: RuneDeed.ValueType  # 3
+"""The player destroyed it."""
+Global___RuneDeed: typing_extensions.TypeAlias = RuneDeed
 
 class _GamePhase:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -606,6 +726,11 @@ class Event(google.protobuf.message.Message):
     FACT_PLAYER_ROUND_FIELD_NUMBER: builtins.int
     FACT_OBJECTIVE_FIELD_NUMBER: builtins.int
     FACT_PURCHASE_FIELD_NUMBER: builtins.int
+    FACT_GRENADE_FIELD_NUMBER: builtins.int
+    FACT_BLIND_FIELD_NUMBER: builtins.int
+    FACT_BUYBACK_FIELD_NUMBER: builtins.int
+    FACT_RUNE_FIELD_NUMBER: builtins.int
+    FACT_SMOKE_FIELD_NUMBER: builtins.int
     DAMAGE_FIELD_NUMBER: builtins.int
     KILL_FIELD_NUMBER: builtins.int
     KILL_STREAK_FIELD_NUMBER: builtins.int
@@ -787,6 +912,26 @@ class Event(google.protobuf.message.Message):
         """A player bought something (Dota 2, Deadlock). A fact, as fact_kill."""
 
     @property
+    def fact_grenade(self) -> Global___FactGrenade:
+        """A grenade was thrown, went off, or ended (Counter-Strike 2). A fact, as fact_kill."""
+
+    @property
+    def fact_blind(self) -> Global___FactBlind:
+        """A player was blinded (Counter-Strike 2). A fact, as fact_kill."""
+
+    @property
+    def fact_buyback(self) -> Global___FactBuyback:
+        """A player bought a hero back to life (Dota 2). A fact, as fact_kill."""
+
+    @property
+    def fact_rune(self) -> Global___FactRune:
+        """A player took, bottled or denied a rune (Dota 2). A fact, as fact_kill."""
+
+    @property
+    def fact_smoke(self) -> Global___FactSmoke:
+        """A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill."""
+
+    @property
     def damage(self) -> Global___Damage:
         """An entity was hurt (Deadlock, Counter-Strike 2)."""
 
@@ -864,6 +1009,11 @@ class Event(google.protobuf.message.Message):
         fact_player_round: Global___FactPlayerRound | None = ...,
         fact_objective: Global___FactObjective | None = ...,
         fact_purchase: Global___FactPurchase | None = ...,
+        fact_grenade: Global___FactGrenade | None = ...,
+        fact_blind: Global___FactBlind | None = ...,
+        fact_buyback: Global___FactBuyback | None = ...,
+        fact_rune: Global___FactRune | None = ...,
+        fact_smoke: Global___FactSmoke | None = ...,
         damage: Global___Damage | None = ...,
         kill: Global___Kill | None = ...,
         kill_streak: Global___KillStreak | None = ...,
@@ -873,11 +1023,11 @@ class Event(google.protobuf.message.Message):
         voice: Global___Voice | None = ...,
         match_summary: Global___MatchSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_blind", b"fact_blind", "fact_buyback", b"fact_buyback", "fact_damage", b"fact_damage", "fact_grenade", b"fact_grenade", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fact_rune", b"fact_rune", "fact_smoke", b"fact_smoke", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_damage", b"fact_damage", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_blind", b"fact_blind", "fact_buyback", b"fact_buyback", "fact_damage", b"fact_damage", "fact_grenade", b"fact_grenade", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fact_rune", b"fact_rune", "fact_smoke", b"fact_smoke", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "fact_round", "fact_player_round", "fact_objective", "fact_purchase", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "fact_round", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1984,7 +2134,7 @@ Global___FactPlayerRound: typing_extensions.TypeAlias = FactPlayerRound
 
 @typing.final
 class FactObjective(google.protobuf.message.Message):
-    """An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+    """An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
 
     Not proven, as fact_round.
     """
@@ -2000,13 +2150,13 @@ class FactObjective(google.protobuf.message.Message):
     type: Global___ObjectiveType.ValueType
     """What happened."""
     name: builtins.str
-    """Dota 2: the unit, such as "npc_dota_badguys_tower1_mid"."""
+    """Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis."""
     team: builtins.int
-    """Dota 2: the side that lost a building. Absent for others."""
+    """Dota 2: the side that lost a building, a ward or a courier. Absent for others."""
     site: builtins.int
     """Counter-Strike 2: the site: the game's number. Absent in Dota 2."""
     denied: builtins.bool
-    """Dota 2: true for a building whose own side destroyed it."""
+    """Dota 2: true for a building or a ward whose own side destroyed it."""
     @property
     def actor(self) -> Global___Actor:
         """Who did it."""
@@ -2073,6 +2223,195 @@ class FactPurchase(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___FactPurchase: typing_extensions.TypeAlias = FactPurchase
+
+@typing.final
+class FactGrenade(google.protobuf.message.Message):
+    """A grenade of Counter-Strike 2 was thrown, went off, or ended, by game events. A recording has those of these events that its server wrote.
+
+    Not proven: no recording has been compared, only made ones.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    PLAYER_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    PLACE_FIELD_NUMBER: builtins.int
+    state: Global___GrenadeState.ValueType
+    """What became of it."""
+    type: Global___GrenadeType.ValueType
+    """What it is."""
+    index: builtins.int
+    """Slot of its entity: of the grenade or of the fire. Absent when it is thrown, and for a molotov that goes off."""
+    @property
+    def player(self) -> Global___Actor:
+        """Who threw it. Absent for a fire that burns or is over, and where the game does not say."""
+
+    @property
+    def place(self) -> Global___Vector:
+        """Where it was, in world units. Absent when it is thrown; where the player was is in player.place."""
+
+    def __init__(
+        self,
+        *,
+        state: Global___GrenadeState.ValueType = ...,
+        type: Global___GrenadeType.ValueType = ...,
+        player: Global___Actor | None = ...,
+        index: builtins.int | None = ...,
+        place: Global___Vector | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_index", b"_index", "index", b"index", "place", b"place", "player", b"player"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_index", b"_index", "index", b"index", "place", b"place", "player", b"player", "state", b"state", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__index: typing_extensions.TypeAlias = typing.Literal["index"]
+    _WhichOneofArgType__index: typing_extensions.TypeAlias = typing.Literal["_index", b"_index"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__index) -> _WhichOneofReturnType__index | None: ...
+
+Global___FactGrenade: typing_extensions.TypeAlias = FactGrenade
+
+@typing.final
+class FactBlind(google.protobuf.message.Message):
+    """A player of Counter-Strike 2 was blinded by a flashbang: by player_blind. Recordings of Valve's relays may lack it.
+
+    Not proven, as fact_grenade.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ATTACKER_FIELD_NUMBER: builtins.int
+    VICTIM_FIELD_NUMBER: builtins.int
+    SECONDS_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    seconds: builtins.float
+    """How long, in seconds."""
+    index: builtins.int
+    """Slot of the flashbang's entity, as in fact_grenade. Absent when not sent."""
+    @property
+    def attacker(self) -> Global___Actor:
+        """Who threw the flashbang."""
+
+    @property
+    def victim(self) -> Global___Actor:
+        """Who was blinded."""
+
+    def __init__(
+        self,
+        *,
+        attacker: Global___Actor | None = ...,
+        victim: Global___Actor | None = ...,
+        seconds: builtins.float = ...,
+        index: builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_index", b"_index", "attacker", b"attacker", "index", b"index", "victim", b"victim"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_index", b"_index", "attacker", b"attacker", "index", b"index", "seconds", b"seconds", "victim", b"victim"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__index: typing_extensions.TypeAlias = typing.Literal["index"]
+    _WhichOneofArgType__index: typing_extensions.TypeAlias = typing.Literal["_index", b"_index"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__index) -> _WhichOneofReturnType__index | None: ...
+
+Global___FactBlind: typing_extensions.TypeAlias = FactBlind
+
+@typing.final
+class FactBuyback(google.protobuf.message.Message):
+    """A player bought a dead hero back to life: by BUYBACK of combat_log. What it cost is how much m_iGoldSpentOnBuybacks of the player's side grew.
+
+    Not proven, as fact_kill.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_FIELD_NUMBER: builtins.int
+    @property
+    def player(self) -> Global___Actor:
+        """Who."""
+
+    def __init__(
+        self,
+        *,
+        player: Global___Actor | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["player", b"player"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["player", b"player"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactBuyback: typing_extensions.TypeAlias = FactBuyback
+
+@typing.final
+class FactRune(google.protobuf.message.Message):
+    """A player took, bottled or denied a rune: by chat_event.
+
+    Not proven, as fact_kill.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PLAYER_FIELD_NUMBER: builtins.int
+    DEED_FIELD_NUMBER: builtins.int
+    RUNE_TYPE_FIELD_NUMBER: builtins.int
+    RUNE_NAME_FIELD_NUMBER: builtins.int
+    deed: Global___RuneDeed.ValueType
+    """What the player did."""
+    rune_type: builtins.int
+    """The kind of rune: the game's number."""
+    rune_name: builtins.str
+    """Its name, such as "DOTA_RUNE_BOUNTY". Absent when not known."""
+    @property
+    def player(self) -> Global___Actor:
+        """Who."""
+
+    def __init__(
+        self,
+        *,
+        player: Global___Actor | None = ...,
+        deed: Global___RuneDeed.ValueType = ...,
+        rune_type: builtins.int = ...,
+        rune_name: builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_rune_name", b"_rune_name", "player", b"player", "rune_name", b"rune_name"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_rune_name", b"_rune_name", "deed", b"deed", "player", b"player", "rune_name", b"rune_name", "rune_type", b"rune_type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__rune_name: typing_extensions.TypeAlias = typing.Literal["rune_name"]
+    _WhichOneofArgType__rune_name: typing_extensions.TypeAlias = typing.Literal["_rune_name", b"_rune_name"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rune_name) -> _WhichOneofReturnType__rune_name | None: ...
+
+Global___FactRune: typing_extensions.TypeAlias = FactRune
+
+@typing.final
+class FactSmoke(google.protobuf.message.Message):
+    """A hero was hidden by a Smoke of Deceit: by MODIFIER_ADD of combat_log. There is one for each hero who is hidden.
+
+    Not proven, as fact_kill.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ACTOR_FIELD_NUMBER: builtins.int
+    PLAYER_FIELD_NUMBER: builtins.int
+    @property
+    def actor(self) -> Global___Actor:
+        """Who used the smoke. Absent when not known."""
+
+    @property
+    def player(self) -> Global___Actor:
+        """Who was hidden."""
+
+    def __init__(
+        self,
+        *,
+        actor: Global___Actor | None = ...,
+        player: Global___Actor | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["actor", b"actor", "player", b"player"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["actor", b"actor", "player", b"player"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactSmoke: typing_extensions.TypeAlias = FactSmoke
 
 @typing.final
 class EntityLeft(google.protobuf.message.Message):

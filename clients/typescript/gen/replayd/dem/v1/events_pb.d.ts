@@ -407,6 +407,46 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "factPurchase";
   } | {
     /**
+     * A grenade was thrown, went off, or ended (Counter-Strike 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactGrenade fact_grenade = 55;
+     */
+    value: FactGrenade;
+    case: "factGrenade";
+  } | {
+    /**
+     * A player was blinded (Counter-Strike 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactBlind fact_blind = 56;
+     */
+    value: FactBlind;
+    case: "factBlind";
+  } | {
+    /**
+     * A player bought a hero back to life (Dota 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactBuyback fact_buyback = 57;
+     */
+    value: FactBuyback;
+    case: "factBuyback";
+  } | {
+    /**
+     * A player took, bottled or denied a rune (Dota 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactRune fact_rune = 58;
+     */
+    value: FactRune;
+    case: "factRune";
+  } | {
+    /**
+     * A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactSmoke fact_smoke = 59;
+     */
+    value: FactSmoke;
+    case: "factSmoke";
+  } | {
+    /**
      * An entity was hurt (Deadlock, Counter-Strike 2).
      *
      * @generated from field: replayd.dem.v1.Damage damage = 21;
@@ -1696,7 +1736,7 @@ export declare type FactPlayerRound = Message$1<"replayd.dem.v1.FactPlayerRound"
 export declare const FactPlayerRoundSchema: GenMessage<FactPlayerRound>;
 
 /**
- * An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log in Dota 2.
+ * An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
  *
  * Not proven, as fact_round.
  *
@@ -1718,14 +1758,14 @@ export declare type FactObjective = Message$1<"replayd.dem.v1.FactObjective"> & 
   actor?: Actor | undefined;
 
   /**
-   * Dota 2: the unit, such as "npc_dota_badguys_tower1_mid".
+   * Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis.
    *
    * @generated from field: optional string name = 3;
    */
   name?: string | undefined;
 
   /**
-   * Dota 2: the side that lost a building. Absent for others.
+   * Dota 2: the side that lost a building, a ward or a courier. Absent for others.
    *
    * @generated from field: optional int32 team = 4;
    */
@@ -1739,7 +1779,7 @@ export declare type FactObjective = Message$1<"replayd.dem.v1.FactObjective"> & 
   site?: number | undefined;
 
   /**
-   * Dota 2: true for a building whose own side destroyed it.
+   * Dota 2: true for a building or a ward whose own side destroyed it.
    *
    * @generated from field: bool denied = 6;
    */
@@ -1787,6 +1827,193 @@ export declare type FactPurchase = Message$1<"replayd.dem.v1.FactPurchase"> & {
  * Use `create(FactPurchaseSchema)` to create a new message.
  */
 export declare const FactPurchaseSchema: GenMessage<FactPurchase>;
+
+/**
+ * A grenade of Counter-Strike 2 was thrown, went off, or ended, by game events. A recording has those of these events that its server wrote.
+ *
+ * Not proven: no recording has been compared, only made ones.
+ *
+ * @generated from message replayd.dem.v1.FactGrenade
+ */
+export declare type FactGrenade = Message$1<"replayd.dem.v1.FactGrenade"> & {
+  /**
+   * What became of it.
+   *
+   * @generated from field: replayd.dem.v1.GrenadeState state = 1;
+   */
+  state: GrenadeState;
+
+  /**
+   * What it is.
+   *
+   * @generated from field: replayd.dem.v1.GrenadeType type = 2;
+   */
+  type: GrenadeType;
+
+  /**
+   * Who threw it. Absent for a fire that burns or is over, and where the game does not say.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 3;
+   */
+  player?: Actor | undefined;
+
+  /**
+   * Slot of its entity: of the grenade or of the fire. Absent when it is thrown, and for a molotov that goes off.
+   *
+   * @generated from field: optional int32 index = 4;
+   */
+  index?: number | undefined;
+
+  /**
+   * Where it was, in world units. Absent when it is thrown; where the player was is in player.place.
+   *
+   * @generated from field: replayd.dem.v1.Vector place = 5;
+   */
+  place?: Vector | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactGrenade.
+ * Use `create(FactGrenadeSchema)` to create a new message.
+ */
+export declare const FactGrenadeSchema: GenMessage<FactGrenade>;
+
+/**
+ * A player of Counter-Strike 2 was blinded by a flashbang: by player_blind. Recordings of Valve's relays may lack it.
+ *
+ * Not proven, as fact_grenade.
+ *
+ * @generated from message replayd.dem.v1.FactBlind
+ */
+export declare type FactBlind = Message$1<"replayd.dem.v1.FactBlind"> & {
+  /**
+   * Who threw the flashbang.
+   *
+   * @generated from field: replayd.dem.v1.Actor attacker = 1;
+   */
+  attacker?: Actor | undefined;
+
+  /**
+   * Who was blinded.
+   *
+   * @generated from field: replayd.dem.v1.Actor victim = 2;
+   */
+  victim?: Actor | undefined;
+
+  /**
+   * How long, in seconds.
+   *
+   * @generated from field: float seconds = 3;
+   */
+  seconds: number;
+
+  /**
+   * Slot of the flashbang's entity, as in fact_grenade. Absent when not sent.
+   *
+   * @generated from field: optional int32 index = 4;
+   */
+  index?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactBlind.
+ * Use `create(FactBlindSchema)` to create a new message.
+ */
+export declare const FactBlindSchema: GenMessage<FactBlind>;
+
+/**
+ * A player bought a dead hero back to life: by BUYBACK of combat_log. What it cost is how much m_iGoldSpentOnBuybacks of the player's side grew.
+ *
+ * Not proven, as fact_kill.
+ *
+ * @generated from message replayd.dem.v1.FactBuyback
+ */
+export declare type FactBuyback = Message$1<"replayd.dem.v1.FactBuyback"> & {
+  /**
+   * Who.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 1;
+   */
+  player?: Actor | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactBuyback.
+ * Use `create(FactBuybackSchema)` to create a new message.
+ */
+export declare const FactBuybackSchema: GenMessage<FactBuyback>;
+
+/**
+ * A player took, bottled or denied a rune: by chat_event.
+ *
+ * Not proven, as fact_kill.
+ *
+ * @generated from message replayd.dem.v1.FactRune
+ */
+export declare type FactRune = Message$1<"replayd.dem.v1.FactRune"> & {
+  /**
+   * Who.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 1;
+   */
+  player?: Actor | undefined;
+
+  /**
+   * What the player did.
+   *
+   * @generated from field: replayd.dem.v1.RuneDeed deed = 2;
+   */
+  deed: RuneDeed;
+
+  /**
+   * The kind of rune: the game's number.
+   *
+   * @generated from field: int32 rune_type = 3;
+   */
+  runeType: number;
+
+  /**
+   * Its name, such as "DOTA_RUNE_BOUNTY". Absent when not known.
+   *
+   * @generated from field: optional string rune_name = 4;
+   */
+  runeName?: string | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactRune.
+ * Use `create(FactRuneSchema)` to create a new message.
+ */
+export declare const FactRuneSchema: GenMessage<FactRune>;
+
+/**
+ * A hero was hidden by a Smoke of Deceit: by MODIFIER_ADD of combat_log. There is one for each hero who is hidden.
+ *
+ * Not proven, as fact_kill.
+ *
+ * @generated from message replayd.dem.v1.FactSmoke
+ */
+export declare type FactSmoke = Message$1<"replayd.dem.v1.FactSmoke"> & {
+  /**
+   * Who used the smoke. Absent when not known.
+   *
+   * @generated from field: replayd.dem.v1.Actor actor = 1;
+   */
+  actor?: Actor | undefined;
+
+  /**
+   * Who was hidden.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 2;
+   */
+  player?: Actor | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactSmoke.
+ * Use `create(FactSmokeSchema)` to create a new message.
+ */
+export declare const FactSmokeSchema: GenMessage<FactSmoke>;
 
 /**
  * An entity left the recorder's view.
@@ -6332,12 +6559,195 @@ export enum ObjectiveType {
    * @generated from enum value: OBJECTIVE_TYPE_TORMENTOR = 6;
    */
   TORMENTOR = 6,
+
+  /**
+   * A ward was destroyed.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_WARD = 7;
+   */
+  WARD = 7,
+
+  /**
+   * A courier was killed.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_COURIER = 8;
+   */
+  COURIER = 8,
+
+  /**
+   * The Aegis of the Immortal was taken by the side that killed Roshan.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_AEGIS_TAKEN = 9;
+   */
+  AEGIS_TAKEN = 9,
+
+  /**
+   * The Aegis of the Immortal was taken by the other side.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_AEGIS_STOLEN = 10;
+   */
+  AEGIS_STOLEN = 10,
+
+  /**
+   * The Aegis of the Immortal was destroyed.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_AEGIS_DENIED = 11;
+   */
+  AEGIS_DENIED = 11,
 }
 
 /**
  * Describes the enum replayd.dem.v1.ObjectiveType.
  */
 export declare const ObjectiveTypeSchema: GenEnum<ObjectiveType>;
+
+/**
+ * What became of a grenade. In parentheses is the game event that tells it.
+ *
+ * @generated from enum replayd.dem.v1.GrenadeState
+ */
+export enum GrenadeState {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: GRENADE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was thrown (grenade_thrown).
+   *
+   * @generated from enum value: GRENADE_STATE_THROWN = 1;
+   */
+  THROWN = 1,
+
+  /**
+   * It went off, or its smoke began (hegrenade_detonate, flashbang_detonate, smokegrenade_detonate, molotov_detonate, decoy_started).
+   *
+   * @generated from enum value: GRENADE_STATE_DETONATED = 2;
+   */
+  DETONATED = 2,
+
+  /**
+   * Its fire began to burn (inferno_startburn).
+   *
+   * @generated from enum value: GRENADE_STATE_BURNING = 3;
+   */
+  BURNING = 3,
+
+  /**
+   * Its smoke is gone, its fire is out, or the decoy is (smokegrenade_expired, inferno_expire, decoy_detonate).
+   *
+   * @generated from enum value: GRENADE_STATE_ENDED = 4;
+   */
+  ENDED = 4,
+
+  /**
+   * Smoke put the fire out (inferno_extinguish).
+   *
+   * @generated from enum value: GRENADE_STATE_EXTINGUISHED = 5;
+   */
+  EXTINGUISHED = 5,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.GrenadeState.
+ */
+export declare const GrenadeStateSchema: GenEnum<GrenadeState>;
+
+/**
+ * The type of a grenade.
+ *
+ * @generated from enum replayd.dem.v1.GrenadeType
+ */
+export enum GrenadeType {
+  /**
+   * The game has one that is not known.
+   *
+   * @generated from enum value: GRENADE_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A high-explosive grenade.
+   *
+   * @generated from enum value: GRENADE_TYPE_HIGH_EXPLOSIVE = 1;
+   */
+  HIGH_EXPLOSIVE = 1,
+
+  /**
+   * A flashbang.
+   *
+   * @generated from enum value: GRENADE_TYPE_FLASHBANG = 2;
+   */
+  FLASHBANG = 2,
+
+  /**
+   * A smoke grenade.
+   *
+   * @generated from enum value: GRENADE_TYPE_SMOKE = 3;
+   */
+  SMOKE = 3,
+
+  /**
+   * A molotov or an incendiary grenade.
+   *
+   * @generated from enum value: GRENADE_TYPE_FIRE = 4;
+   */
+  FIRE = 4,
+
+  /**
+   * A decoy.
+   *
+   * @generated from enum value: GRENADE_TYPE_DECOY = 5;
+   */
+  DECOY = 5,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.GrenadeType.
+ */
+export declare const GrenadeTypeSchema: GenEnum<GrenadeType>;
+
+/**
+ * What a player did with a rune.
+ *
+ * @generated from enum replayd.dem.v1.RuneDeed
+ */
+export enum RuneDeed {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: RUNE_DEED_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The player took it, or used one that was in a bottle.
+   *
+   * @generated from enum value: RUNE_DEED_TAKEN = 1;
+   */
+  TAKEN = 1,
+
+  /**
+   * The player put it into a bottle.
+   *
+   * @generated from enum value: RUNE_DEED_BOTTLED = 2;
+   */
+  BOTTLED = 2,
+
+  /**
+   * The player destroyed it.
+   *
+   * @generated from enum value: RUNE_DEED_DENIED = 3;
+   */
+  DENIED = 3,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.RuneDeed.
+ */
+export declare const RuneDeedSchema: GenEnum<RuneDeed>;
 
 /**
  * A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
