@@ -23,7 +23,7 @@ import (
 
 type jobsAddCmd struct {
 	queueFlags
-	command.Selection
+	command.TableSelection
 
 	Replay         []string `arg:"" help:"Files, directories, or s3://BUCKET/PATH of objects or of all objects below. Workers must know them by the same paths."`
 	Tenant         string   `help:"Whose jobs they are: tenants take turns. 1 to 32 letters, digits, _ or -." default:"default"`
@@ -112,7 +112,9 @@ func (a *adding) flush(ctx context.Context) error {
 // Run adds jobs.
 func (c *jobsAddCmd) Run(ctx context.Context, con command.Console) error {
 	req := &replaydv1.StreamEventsRequest{ResolvePlayers: c.ResolvePlayers}
-	c.Apply(req)
+	if err := c.Apply(req); err != nil {
+		return err
+	}
 	text, err := protojson.Marshal(req)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 )
@@ -82,4 +83,52 @@ func TestMerge(t *testing.T) {
 // without leaves out texts that have another one in them.
 func without(all []string, what string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return strings.Contains(s, what) })
+}
+
+// TestJobsOfTables: a job may ask for a class of entities, or a name of game events, as a table with a column for each field or key, as export
+// does; in files of each replay and, merged, in tables of many.
+func TestJobsOfTables(t *testing.T) {
+	t.Parallel()
+	server, from := hub(t), t.TempDir()
+	demo := filepath.Join(from, "a.dem")
+	if err := os.WriteFile(demo, decodertest.Sample(t, "dem", "cs2.dem"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own, to := map[string]string{}, map[string]string{}
+	selections := map[string][]string{
+		"CCSPlayerPawn":           {"--class", "CCSPlayerPawn", "--field", "m_iHealth", "--every", "8"},
+		"game_event.player_death": {"--event", "player_death"},
+	}
+	for kind, selected := range selections {
+		own[kind], to[kind] = t.TempDir(), t.TempDir()
+		mustRun(t, 0, append([]string{"export", "--to", own[kind], demo}, selected...)...)
+		mustRun(t, 0, append([]string{"jobs", "add", "--nats", server, demo}, selected...)...)
+		mustRun(t, 0, "work", "--no-staged", "--nats", server, "--from", from, "--to", to[kind], "--until-done")
+	}
+	sum := func(dir, kind string) [sha256.Size]byte {
+		files, _ := filepath.Glob(filepath.Join(dir, "format=dem", "kind="+kind, "*.parquet"))
+		if len(files) != 1 {
+			t.Fatalf("%s: %v", kind, files)
+		}
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sha256.Sum256(data)
+	}
+	for kind := range selections {
+		if sum(to[kind], kind) != sum(own[kind], kind) {
+			t.Errorf("%s: the job's table is not the export's", kind)
+		}
+	}
+	mustRun(t, command.ExitUsage, "jobs", "add", "--nats", server, "--event", "player_death", "--kind", "game_event", demo)
+	archive := t.TempDir()
+	mustRun(t, 0, "jobs", "add", "--nats", server, "--again", "--event", "player_death", demo)
+	mustRun(t, 0, "work", "--nats", server, "--from", from, "--to", archive, "--until-done")
+	if out := mustRun(t, 0, "merge", archive); !strings.Contains(out, "1 replays added in 1 commits") {
+		t.Errorf("merge says %s", out)
+	}
+	if files, _ := filepath.Glob(filepath.Join(archive, "dem", "game_event.player_death", "data", "*.parquet")); len(files) != 1 {
+		t.Errorf("the archive has %v", files)
+	}
 }

@@ -284,7 +284,7 @@ func requestOf(text []byte) (*replaydv1.StreamEventsRequest, error) {
 		return nil, errRequest
 	}
 	return &replaydv1.StreamEventsRequest{
-		Include: req.GetInclude(), Exclude: req.GetExclude(), Where: req.GetWhere(), ResolvePlayers: req.GetResolvePlayers(), Encoding: replaydv1.Encoding_ENCODING_ARROW,
+		Include: req.GetInclude(), Exclude: req.GetExclude(), Where: req.GetWhere(), ResolvePlayers: req.GetResolvePlayers(), FieldColumns: req.GetFieldColumns(), Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	}, nil
 }
 

@@ -25,16 +25,37 @@ import (
 	"github.com/replayd/replayd/service/opened"
 )
 
+// TableSelection is a Selection for tables. Classes without kinds, and a game event, are tables with a column for each field or key.
+type TableSelection struct {
+	Selection
+
+	Event string `help:"Only the game events of a demo with this name, such as player_death, as a table with a column for each key." placeholder:"NAME"`
+}
+
+// Apply puts the selection into a request.
+func (s *TableSelection) Apply(req *replaydv1.StreamEventsRequest) error {
+	s.Selection.Apply(req)
+	switch {
+	case s.Event != "":
+		if len(s.Kind)+len(s.Type)+len(s.Class)+len(s.Field) > 0 {
+			return usageError{errors.New("--event is a table of its own: leave out --kind, --type, --class and --field")}
+		}
+		opened.Choose(req, "game_event."+s.Event)
+	case len(s.Class) > 0 && len(s.Kind) == 0:
+		opened.Widen(req)
+	}
+	return nil
+}
+
 type exportCmd struct {
 	Target
-	Selection
+	TableSelection
 
 	Replay []string `arg:"" help:"Files or objects in buckets, or with --addr names of replays. A directory is all replays below."`
 
 	To             string  `help:"The directory to write to." required:"" placeholder:"DIR" env:"-"`
 	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
 	Staged         bool    `help:"Write one file for each replay, whose rows 'replayd-fleet merge' adds to tables of many replays. Implies --again; --format is ignored."`
-	Event          string  `help:"Only the game events of a demo with this name, such as player_death, as a table with a column for each key." placeholder:"NAME"`
 	Again          bool    `help:"Also export what is there already."`
 	Maps           string  `help:"The directory with the maps of games, for sample_character and sample_shot. Default: that of each replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
 	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
@@ -146,15 +167,8 @@ func (c *exportCmd) export(ctx context.Context, p Program, in io.Reader, replay 
 	req := &replaydv1.StreamEventsRequest{
 		Replay: replay, ResolvePlayers: c.ResolvePlayers, Encoding: replaydv1.Encoding_ENCODING_ARROW,
 	}
-	c.Apply(req)
-	switch {
-	case c.Event != "":
-		if len(c.Kind)+len(c.Type)+len(c.Class)+len(c.Field) > 0 {
-			return usageError{errors.New("--event is a table of its own: leave out --kind, --type, --class and --field")}
-		}
-		opened.Choose(req, "game_event."+c.Event)
-	case len(c.Class) > 0 && len(c.Kind) == 0:
-		opened.Widen(req)
+	if err := c.Apply(req); err != nil {
+		return err
 	}
 	key, err := export.Selection(req, c.Reveal.Secrets)
 	if err != nil {
