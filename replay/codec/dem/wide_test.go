@@ -155,7 +155,7 @@ func fold(t *testing.T, data []byte, every int32, each func(tick int32, state *d
 	var state dem.EntityState
 	tick := int32(-1)
 	for i, ev := range events.list {
-		for ; tick < ev.GetAtTick(); tick++ {
+		for ; tick < ev.GetAtTick() || tick == ev.GetAtTick() && ev.GetStop() != nil; tick++ { // which ends the last tick
 			if tick >= 0 && tick%every == 0 {
 				each(tick, &state)
 			}
