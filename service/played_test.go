@@ -71,6 +71,10 @@ func TestPlayed(t *testing.T) {
 	if err != nil || len(proven) == 0 || len(proven) >= len(whole) {
 		t.Errorf("%d of %d are proven: %v", len(proven), len(whole), err)
 	}
+	asked := &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{{Kinds: []string{"sample_character"}}}}
+	if err := uploaded(t, d, asked, game).Err; status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "there are no maps for this replay") {
+		t.Errorf("of an upload: %v", err)
+	}
 	write(t, path, game[:len(game)/2])
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

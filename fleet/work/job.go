@@ -242,7 +242,7 @@ func (w *Worker) export(ctx context.Context, job *queue.Taken) (there bool, err 
 	}
 	e := export.New(o)
 	defer e.Close()
-	err = service.StreamColumns(ctx, file, req, service.Local{Secrets: w.o.Secrets, Version: w.o.Version}, func(f *frame.Frame) error {
+	err = service.StreamColumns(ctx, file, req, service.Local{Secrets: w.o.Secrets, Version: w.o.Version, Maps: w.o.Maps}, func(f *frame.Frame) error {
 		defer f.Free()
 		return e.AddFrame(ctx, f)
 	})

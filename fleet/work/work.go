@@ -24,7 +24,7 @@ import (
 	"github.com/replayd/replayd/replay/source"
 )
 
-// Options configure a Worker. All but Temp, Secrets and Version are required.
+// Options configure a Worker. All but Temp, Secrets, Maps and Version are required.
 type Options struct {
 	// From lists directories, and URLs of buckets, below which jobs may name replays.
 	From []string
@@ -43,6 +43,8 @@ type Options struct {
 	MaxTime time.Duration
 	// Secrets says what is redacted.
 	Secrets codec.Secrets
+	// Maps is the directory of the maps of games, for kinds that need them. Empty for none: jobs for such kinds fail.
+	Maps string
 	// Version is the program's version, for the start of streams.
 	Version string
 	// Log gets a line for each attempt.

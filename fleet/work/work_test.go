@@ -224,6 +224,29 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+// TestMaps: jobs for kinds that need the map of a game find it among the worker's maps, or fail for want of it.
+func TestMaps(t *testing.T) {
+	t.Parallel()
+	const race = "../../cmd/internal/demo/race/"
+	q, dir := open(t, hub(t)), t.TempDir()
+	begin(t, q, work.Options{From: []string{dir}, To: t.TempDir(), Maps: race})
+	game, err := os.ReadFile(race + "race.teehistorian")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := decodertest.Sample(t, "teehistorian", "finished/4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian")
+	for _, c := range []struct {
+		name, reason string
+		data         []byte
+	}{{"there", "", game}, {"absent", "INVALID_REQUEST", other}} {
+		j := put(t, filepath.Join(dir, c.name), c.data)
+		j.Request = json.RawMessage(`{"include": [{"kinds": ["sample_character"]}]}`)
+		if r := until(t, q, add(t, q, j), over); (r.State == queue.Done) != (c.reason == "") || r.Reason != c.reason {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}
+
 // TestRetry: what may pass is tried again later: results cannot be written for a while.
 func TestRetry(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-func mapsBySHA256(t *testing.T, dirs ...string) map[string]string {
+func mapsBySHA256(t testing.TB, dirs ...string) map[string]string {
 	t.Helper()
 	maps := map[string]string{}
 	for _, dir := range dirs {

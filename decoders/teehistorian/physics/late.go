@@ -106,13 +106,14 @@ func (w *World) meet(t *tee) {
 		}
 		w.run()
 	}
+	if w.tries <= len(t.branches) {
+		t.branches = t.branches[:0]
+		t.blur()
+		return
+	}
+	w.tries -= len(t.branches) + 1
 	kept := t.branches[:0]
 	for _, b := range t.branches {
-		if w.tries <= 0 {
-			t.blur()
-			break
-		}
-		w.tries--
 		switch as(b); {
 		case w.wrongs() < wrong:
 			wrong, right = w.wrongs(), b
