@@ -9,6 +9,12 @@ MAKEFLAGS   += --warn-undefined-variables --no-builtin-rules --no-print-director
 GO    ?= go
 TOOLS := .cache/bin
 
+# Everything is compiled with Go's own JSON in the place of a library that Arrow would bring along: that library takes an eighth of the time
+# to compile and 1.4 MB of each program, and nothing here needs it.
+TAG   := arrow_json_stdlib
+GOFLAGS ?=
+export GOFLAGS := $(if $(filter -tags=%,$(GOFLAGS)),,-tags=$(TAG)) $(GOFLAGS)
+
 # What to narrow by hand: make test PKG=./decoders/..., make bench BENCH=Decode.
 PKG       ?= ./...
 # How long to fuzz each target; and all of them together, when that is shorter.
@@ -19,13 +25,11 @@ BENCH     ?= .
 
 # Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
 # the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
-# less with it, or are skipped. So ALONE and, of the three layers, the files with such tests (LONG) are tested without it.
+# less with it, or are skipped. So ALONE and, of service and fleet, such tests (.ci/long) are tested without it.
 ALONE   := /(bench|clients/(go/dem|same)|cmd/(internal/terminal|replayd)|decoders|docs|examples|internal/(frozen|natsconn|nearest)|packaging|proto|replay|service/(describe|streamtest)|testdata|tools)(/|$$)
 SHARING := -run 'Shared|Sample|Golden|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
-LONG     = $(shell grep -rlE 'SkipLong|\bRace\b|testing\.Short|\brecordings.t\b' --include='*_test.go' replay service fleet)
-in_long  = -run "^($$(grep -ohP '^func \KTest\w+' $(LONG) | paste -sd '|'))\$$" $(patsubst %/,./%,$(sort $(dir $(LONG))))
 
-# Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests
+# Packages are tested in this order, those that take longest first: as many at a time as there are processors, and two more, since tests
 # wait.
 FIRST   := ./cmd/internal/command ./cmd/replayd-fleet ./service ./decoders/dem
 
@@ -44,11 +48,10 @@ help: ## List the targets
 # The daemon does not wait for grpcurl, which takes longer to build than all of replayd.
 GRPCURL := github.com/fullstorydev/grpcurl/cmd/grpcurl
 
-# One program, compiled as tests are: with the profile, or replayd-fleet, the first start would take minutes. The tag puts Go's own JSON in the
-# place of a library that Arrow would bring along, which takes an eighth of the time, and which the daemon does not need.
+# One program, compiled as tests are: with the profile, or replayd-fleet, the first start would take minutes.
 .PHONY: run
 run: ## Start the daemon on the bundled samples; it prints lines to try
-	$(GO) build -pgo=off -trimpath -ldflags=-w -tags=arrow_json_stdlib -o bin/ ./cmd/replayd
+	$(GO) build -pgo=off -trimpath -ldflags=-w -gcflags=all=-dwarf=false -o bin/ ./cmd/replayd
 	@[[ -x $(TOOLS)/grpcurl ]] || echo "grpcurl is being built meanwhile; the lines that call it work in a minute or so."
 	@$(GO) build -C tools/proto -o $(CURDIR)/$(TOOLS)/grpcurl $(GRPCURL) & exec bin/replayd demo --grpcurl $(TOOLS)/grpcurl
 
@@ -69,9 +72,9 @@ pgo: ## Write cmd/replayd/default.pgo again
 	$(GO) tool pprof -proto $$(find .cache/pgo -name '*.pprof') >cmd/replayd/default.pgo
 
 # With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
-# link in two thirds of the time; without the profile nothing is compiled a second time; without paths what was compiled in
-# another clone serves; go vet is a part of make lint.
-TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))) -timeout 12m -ldflags=-w -pgo=off -trimpath -vet=off
+# are compiled in six sevenths of the time and link in two thirds; without the profile nothing is compiled a second time; without paths
+# what was compiled in another clone serves; go vet is a part of make lint.
+TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2))) -timeout 12m -ldflags=-w -gcflags=all=-dwarf=false -pgo=off -trimpath -vet=off
 
 # Tests soon drop most of what they allocate, and collecting it took a quarter of their processor time. So garbage is collected a fourth as
 # often. Tests that measure a heap set the percentage that they need, and programs that tests start do not inherit this one (commandtest).
@@ -82,7 +85,7 @@ test: ## Run the tests, with the race detector where there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) build -o .cache/testreport ./tools/testreport
 	packages=$$($(GO) list $(FIRST) ./...); failed=0; { \
-		$(GO) test $(TESTS) $(in_long) || failed=1; \
+		$(GO) test $(TESTS) $$(.ci/long) || failed=1; \
 		$(GO) test $(TESTS) $$(grep -E '$(ALONE)' <<<"$$packages") || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $(SHARING) || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
@@ -95,7 +98,7 @@ endif
 
 .PHONY: e2e
 e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server). CRASHES=100 kills more servers
-	CRASHES=$(or $(CRASHES),3) $(GO) test -tags e2e -count 1 -timeout $$((8 + $(or $(CRASHES),3) / 4))m -v ./e2e/...
+	CRASHES=$(or $(CRASHES),3) $(GO) test -tags e2e,$(TAG) -count 1 -timeout $$((8 + $(or $(CRASHES),3) / 4))m -v ./e2e/...
 	DDNET_SECONDS=$${DDNET_SECONDS:-8} KILLS=$${KILLS:-3} node --test --test-name-pattern 'a DDNet server' page/test/live.test.js
 
 .PHONY: generate

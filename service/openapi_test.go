@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // documented is the OpenAPI document of a daemon.
@@ -74,6 +76,7 @@ func (doc documented) fits(t *testing.T, method, path string, resp answered) (bo
 
 // TestAnswersAreDocumented: what a daemon answers is what its OpenAPI document says, for a sample of each format.
 func TestAnswersAreDocumented(t *testing.T) {
+	streamtest.SkipLong(t)
 	d := startPlain(t, samples())
 	doc := documentOf(t, d)
 	const replays, replay, events, decode = "/v1/replays", "/v1/replays/{name}", "/v1/replays/{name}/events", "/v1/decode"

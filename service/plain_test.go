@@ -25,6 +25,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // plainDaemon is a daemon that tests call by plain HTTP.
@@ -193,6 +194,7 @@ func messages(body string) (list []message) {
 
 // TestPlainSameEvents: lines and server-sent events of every sample have the same events as gRPC, and the state if requested.
 func TestPlainSameEvents(t *testing.T) {
+	streamtest.SkipLong(t)
 	d := startPlain(t, samples())
 	some := 0
 	for _, suffix := range []string{".teehistorian", ".map", ".dem", "5.0.SC2Replay", ".gz"} {

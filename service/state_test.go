@@ -93,6 +93,7 @@ func TestStateAnywhere(t *testing.T) {
 // TestStateAgain: a cursor from inside the state leads to the whole state, even if the request does not ask for it. A cursor
 // from behind the state does not.
 func TestStateAgain(t *testing.T) {
+	streamtest.SkipLong(t)
 	for _, file := range []string{finishedSample, samples("sc2replay", "battle.SC2Replay")} {
 		t.Run(filepath.Base(file), func(t *testing.T) { stateAgain(t, file) })
 	}

@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // tablePath returns the path of a table of a replay.
@@ -62,6 +63,7 @@ func arrowRows(t *testing.T, file []byte) (rows []string) {
 
 // TestTableFiles: the tables of the samples have the rows that StreamEvents sends, in each format, and a kind without events is an empty table.
 func TestTableFiles(t *testing.T) {
+	streamtest.SkipLong(t)
 	dir := t.TempDir()
 	d := startPlain(t, dir)
 	for _, path := range []string{

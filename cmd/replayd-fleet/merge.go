@@ -23,6 +23,7 @@ type mergeCmd struct {
 	Every time.Duration `help:"Go on, and look this often. Each commit makes new files, so rarely is better. Default: once." placeholder:"DURATION"`
 	Temp  string        `help:"The directory for drafts. Default: within the directory, or for a bucket the system's." placeholder:"DIR"`
 	Size  int64         `help:"The size of the files of tables, in bytes." name:"file-size" default:"134217728"`
+	Keep  time.Duration `help:"How long files stay that were rewritten, for queries that have begun before." default:"24h"`
 	Lease time.Duration `help:"After how long without a sign of life another process may merge, 1s to 1h." default:"30s"`
 }
 
@@ -38,6 +39,8 @@ func (c *mergeCmd) Validate() error {
 		return errors.New("--every: must not be negative")
 	case c.Size < 1:
 		return errors.New("--file-size: must be positive")
+	case c.Keep <= 0:
+		return errors.New("--keep: must be positive")
 	case c.Lease < time.Second || c.Lease > time.Hour:
 		return errors.New("--lease: must be 1s to 1h")
 	}
@@ -52,12 +55,12 @@ func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
 	}
 	defer done()
 	log := c.Logger(con)
-	a := archive.New(place, archive.Options{FileBytes: c.Size, Lease: c.Lease, Log: log})
+	a := archive.New(place, archive.Options{FileBytes: c.Size, Keep: c.Keep, Lease: c.Lease, Log: log})
 	for {
 		r, err := a.Merge(ctx)
 		if r != (archive.Report{}) || c.Every == 0 {
-			_, printed := fmt.Fprintf(con.Out, "%d replays added in %d commits, %d staged files not needed, %d not readable, %d unused files removed\n",
-				r.Replays, r.Commits, r.Removed, r.Bad, r.Cleaned)
+			_, printed := fmt.Fprintf(con.Out, "%d replays added in %d commits, %d staged files not needed, %d not readable, %d files of tables rewritten, %d unused files removed\n",
+				r.Replays, r.Commits, r.Removed, r.Bad, r.Rewritten, r.Cleaned)
 			err = errors.Join(err, printed)
 		}
 		if c.Every == 0 || ctx.Err() != nil {

@@ -40,7 +40,7 @@ func TestMerge(t *testing.T) {
 		if out := mustRun(t, 0, "merge", place); !strings.Contains(out, "2 replays added in 1 commits, 0 staged files not needed, 0 not readable") {
 			t.Errorf("merge says %s", out)
 		}
-		if out := mustRun(t, 0, "merge", place); !strings.Contains(out, "0 replays added in 0 commits, 0 staged files not needed, 0 not readable, 0 unused") {
+		if out := mustRun(t, 0, "merge", place); !strings.Contains(out, "0 replays added in 0 commits, 0 staged files not needed, 0 not readable, 0 files of tables rewritten, 0 unused") {
 			t.Errorf("merge says %s", out)
 		}
 	}

@@ -24,6 +24,11 @@ type Options struct {
 	// Default 1 GiB and 5,000.
 	CommitBytes   int64
 	CommitReplays int
+	// SmallFiles is how many files of a table and a day may be smaller than half of FileBytes; so many, or more, are rewritten as
+	// one. Default 8.
+	SmallFiles int
+	// Keep is how long files stay that were rewritten, for queries that have begun before. Default 24 h.
+	Keep time.Duration
 	// Lease is how long the process that merges may show no sign of life before another one takes its place. Default 30 s.
 	Lease time.Duration
 	// Log gets a line for each commit, and for staged exports that cannot be read. May be nil.
@@ -32,20 +37,22 @@ type Options struct {
 
 // Archive merges staged exports. It belongs to one goroutine.
 type Archive struct {
-	place Place
-	o     Options
-	log   *slog.Logger
-	state *state
-	lease lease
+	place      Place
+	o          Options
+	log        *slog.Logger
+	state      *state
+	lease      lease
+	unreadable map[string]bool // files of tables that are damaged
 }
 
 // Report says what Merge did.
 type Report struct {
-	Commits int
-	Replays int // whose rows were added
-	Removed int // staged exports whose rows were there already, or that a later one replaces
-	Bad     int // staged exports that cannot be read; they stay
-	Cleaned int // files that nobody named
+	Commits   int
+	Replays   int // whose rows were added
+	Removed   int // staged exports whose rows were there already, or that a later one replaces
+	Bad       int // staged exports that cannot be read; they stay
+	Cleaned   int // files that nobody named
+	Rewritten int // files that were small, or had deleted rows
 }
 
 // ErrBusy means that another process merges.
@@ -56,14 +63,17 @@ func New(place Place, o Options) *Archive {
 	o.FileBytes = cmp.Or(o.FileBytes, 128<<20)
 	o.CommitBytes = cmp.Or(o.CommitBytes, 1<<30)
 	o.CommitReplays = cmp.Or(o.CommitReplays, 5000)
+	o.SmallFiles = cmp.Or(o.SmallFiles, 8)
+	o.Keep = cmp.Or(o.Keep, 24*time.Hour)
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Archive{place: place, o: o, log: o.Log, state: newState()}
+	return &Archive{place: place, o: o, log: o.Log, state: newState(), unreadable: map[string]bool{}}
 }
 
-// Merge commits what is staged, completes what a killed process left undone, and removes the files that nobody names. It returns ErrBusy if
+// Merge commits what is staged, completes what a killed process left undone, rewrites small files and those with many deleted rows, and
+// removes the files that nobody names. It returns ErrBusy if
 // another process merges, which takes up to the time of the lease to tell. After an error, call it again.
 func (a *Archive) Merge(ctx context.Context) (report Report, err error) {
 	ctx, release, err := a.acquire(ctx)
@@ -88,6 +98,9 @@ func (a *Archive) Merge(ctx context.Context) (report Report, err error) {
 		staged = staged[n:]
 	}
 	if err != nil {
+		return report, err
+	}
+	if err := a.rewrite(ctx, &report); err != nil {
 		return report, err
 	}
 	report.Cleaned, err = a.clean(ctx)
@@ -165,16 +178,19 @@ var published = regexp.MustCompile(`/metadata/(v\d+\.metadata\.json|snap-\d+\.av
 func (a *Archive) clean(ctx context.Context) (int, error) {
 	named := map[string]bool{}
 	for name, t := range a.state.tables {
-		for _, s := range t.snapshots[max(0, len(t.snapshots)-kept):] {
-			named[metadataName(name, s.commit)], named[listName(name, s.commit)] = true, true
+		t.names(name, func(file string) { named[file] = true })
+	}
+	for file, at := range a.state.retired {
+		if a.now()-at < a.o.Keep.Milliseconds() {
+			named[file] = true
 		}
 	}
 	var old []string
 	failed := false // there are files of commits that failed
 	err := a.place.List(ctx, ".", func(f File) error {
-		if ours.MatchString(f.Name) && !named[f.Name] && !a.state.files[f.Name] {
+		if ours.MatchString(f.Name) && !named[f.Name] {
 			old = append(old, f.Name)
-			failed = failed || !published.MatchString(f.Name)
+			failed = failed || !published.MatchString(f.Name) && a.state.retired[f.Name] == 0
 		}
 		return nil
 	})

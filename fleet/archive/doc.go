@@ -11,5 +11,6 @@
 // has made sure that they can no longer be committed.
 //
 // A replay that is staged with other contents replaces its rows. They stay in their files, and a file of deleted positions
-// says so.
+// says so. A commit that rewrites moves rows to other files, without those that are deleted; a table then has other files and other manifests, and
+// the old ones stay as long as was promised.
 package archive

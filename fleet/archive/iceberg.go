@@ -1,21 +1,41 @@
 package archive
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 )
 
 // dataFile is a file of rows, or of the positions of rows that are deleted.
 type dataFile struct {
+	contents
 	name   string
 	day    *int32 // since 1970; nil if it is not known
 	rows   int64
 	bytes  int64
 	bounds [2]map[int][]byte // the least and the most values by column
+	commit int64             // the one that added it; 0 is the one that is being made
+}
+
+// data returns the file as manifests have it.
+func (f *tableFile) data(name string, url func(string) string) dataFile {
+	d := dataFile{contents: f.contents, name: name, day: f.day, rows: f.rows, bytes: f.bytes, commit: f.commit}
+	if f.contents == deletes {
+		names := slices.Sorted(maps.Keys(f.of))
+		d.bounds = [2]map[int][]byte{{deletedPathID: []byte(url(names[0]))}, {deletedPathID: []byte(url(names[len(names)-1]))}}
+		return d
+	}
+	d.bounds = [2]map[int][]byte{{replayID: []byte(f.bounds[0])}, {replayID: []byte(f.bounds[1])}}
+	if f.day != nil {
+		d.bounds[0][dayID], d.bounds[1][dayID] = bytesOf(*f.day), bytesOf(*f.day)
+	}
+	return d
 }
 
 // The numbers of the columns of files with deleted positions.
@@ -36,10 +56,13 @@ const (
 type manifestRef struct {
 	Name     string   `json:"name"`
 	Bytes    int64    `json:"bytes"`
-	Contents contents `json:"contents"` // 1: deleted positions
-	Files    int      `json:"files"`
-	Rows     int64    `json:"rows"`
-	First    *int32   `json:"first_day"` // nil if no day is known
+	Contents contents `json:"contents"`      // 1: deleted positions
+	Files    int      `json:"files"`         // added
+	Rows     int64    `json:"rows"`          // of these
+	Old      int      `json:"old,omitempty"` // files that were there before
+	OldRows  int64    `json:"old_rows,omitempty"`
+	Since    int64    `json:"since,omitempty"` // the commit of the oldest of these
+	First    *int32   `json:"first_day"`       // nil if no day is known
 	Last     *int32   `json:"last_day"`
 	Unknown  bool     `json:"unknown_day"`
 	Commit   int64    `json:"-"`
@@ -50,17 +73,28 @@ const (
 	dayType = `["null",{"type":"int","logicalType":"date"}]`
 )
 
-// manifestOf returns a manifest of files that a commit adds. url makes the location of a file.
+// manifestOf returns a manifest of files that a commit adds, or leaves as they are. url makes the location of a file.
 func manifestOf(commit int64, c contents, s schemaRef, files []dataFile, url func(string) string) (manifestRef, []byte, error) {
-	ref := manifestRef{Contents: c, Files: len(files)}
+	ref := manifestRef{Contents: c}
 	var entries [][]byte
 	for _, f := range files {
-		ref.Rows += f.rows
-		a := &avro{}
-		a.long(1)     // added
+		a, by := &avro{}, f.commit
+		if by == 0 {
+			by = commit
+			ref.Files++
+			ref.Rows += f.rows
+			a.long(1) // added
+		} else {
+			ref.Old++
+			ref.OldRows += f.rows
+			if ref.Since == 0 || by < ref.Since {
+				ref.Since = by
+			}
+			a.long(0) // existing
+		}
 		for range 3 { // by the snapshot, in its order
 			a.some()
-			a.long(commit)
+			a.long(by)
 		}
 		a.long(int64(c))
 		a.text(url(f.name))
@@ -107,13 +141,13 @@ func manifestList(commit, parent int64, manifests []manifestRef, url func(string
 		a.long(0) // the way of partition
 		a.long(int64(m.Contents))
 		a.long(m.Commit)
-		a.long(m.Commit)
+		a.long(cmp.Or(m.Since, m.Commit))
 		a.long(m.Commit)
 		a.long(int64(m.Files))
-		a.long(0)
+		a.long(int64(m.Old))
 		a.long(0)
 		a.long(m.Rows)
-		a.long(0)
+		a.long(m.OldRows)
 		a.long(0)
 		a.some()
 		a.long(1)
@@ -189,36 +223,32 @@ type schemaRef struct {
 
 // snapshot is the table after a commit.
 type snapshot struct {
-	commit  int64
-	time    int64 // in milliseconds since 1970
-	schema  int
-	deletes bool
-	last    int // how many of the table's manifests it has
+	commit    int64
+	time      int64 // in milliseconds since 1970
+	schema    int
+	operation string
+	manifests []manifestRef
+	parent    int64 // the commit of the snapshot before; 0 if there is none
 }
 
-// kept is how many snapshots of a table remain readable.
+// kept is how many snapshots of a table remain readable, if none of them rewrites it.
 const kept = 8
 
-// metadata returns the metadata of a table as of one of its snapshots, which has its predecessors before it. lists names the list of manifests of a
-// snapshot.
-func (t *table) metadata(at int, location string, list func(snapshot) string) ([]byte, error) {
+// metadata returns the metadata of a table. list names the list of manifests of a snapshot.
+func (t *table) metadata(location string, list func(snapshot) string) ([]byte, error) {
 	type object = map[string]any
-	now := t.snapshots[at]
+	now := t.snapshots[len(t.snapshots)-1]
 	var schemas, snapshots, log []object
 	for i, s := range t.schemas[:now.schema+1] {
 		schemas = append(schemas, object{"type": "struct", "schema-id": i, "fields": s.Columns})
 	}
-	for i, s := range t.snapshots[max(0, at+1-kept) : at+1] {
-		operation := "append"
-		if s.deletes {
-			operation = "overwrite"
-		}
+	for i, s := range t.snapshots {
 		o := object{
 			"snapshot-id": s.commit, "sequence-number": s.commit, "timestamp-ms": s.time, "manifest-list": list(s), "schema-id": s.schema,
-			"summary": object{"operation": operation},
+			"summary": object{"operation": s.operation},
 		}
 		if i > 0 {
-			o["parent-snapshot-id"] = t.snapshots[max(0, at+1-kept)+i-1].commit
+			o["parent-snapshot-id"] = s.parent
 		}
 		snapshots = append(snapshots, o)
 		log = append(log, object{"snapshot-id": s.commit, "timestamp-ms": s.time})

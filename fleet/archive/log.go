@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,30 +20,46 @@ type record struct {
 	Number int64 `json:"number"`
 	Time   int64 `json:"time"` // in milliseconds since 1970, later than that of the record before
 	// Replays are the replays whose rows the commit adds. Earlier rows of them are deleted.
-	Replays []replay          `json:"replays,omitempty"`
-	Tables  map[string]change `json:"tables,omitempty"` // by FORMAT/KIND
+	Replays []replay `json:"replays,omitempty"`
+	// Rewrites means that the rows are those of files that the tables no longer have: replays have what they had.
+	Rewrites bool              `json:"rewrites,omitempty"`
+	Tables   map[string]change `json:"tables,omitempty"` // by FORMAT/KIND
 }
 
 // replay is a replay of a commit.
 type replay struct {
-	Name string `json:"name"` // FORMAT/BASE, as export.Staged has them
-	Key  string `json:"key"`
+	Name string `json:"name"`          // FORMAT/BASE, as export.Staged has them
+	Key  string `json:"key,omitempty"` // of the contents; missing if the commit rewrites
 }
 
 // change is what a commit changes of a table.
 type change struct {
-	Schema    *schema       `json:"schema,omitempty"` // if it is a new one
-	Files     []rowFile     `json:"files,omitempty"`
-	Deletes   []string      `json:"deletes,omitempty"` // names of files with deleted positions
+	Schema  *schema       `json:"schema,omitempty"` // if it is a new one
+	Files   []rowFile     `json:"files,omitempty"`
+	Deletes []deletedFile `json:"deletes,omitempty"`
+	Gone    []string      `json:"gone,omitempty"` // names of files that the table no longer has
+	// Manifests are those that the commit adds. Of one that rewrites they are all.
 	Manifests []manifestRef `json:"manifests"`
 }
 
 // rowFile is a file of rows.
 type rowFile struct {
-	Name string `json:"name"`
-	Day  *int32 `json:"day"`
+	Name  string `json:"name"`
+	Day   *int32 `json:"day"`
+	Bytes int64  `json:"bytes"`
+	// Least and Most are the identities of the replays between which all are.
+	Least string `json:"least"`
+	Most  string `json:"most"`
 	// Rows has the number of rows of each replay in the order of the file, by the replay's index in the record.
 	Rows [][2]int64 `json:"rows"`
+}
+
+// deletedFile is a file with the positions of deleted rows.
+type deletedFile struct {
+	Name  string           `json:"name"`
+	Day   *int32           `json:"day"`
+	Bytes int64            `json:"bytes"`
+	Of    map[string]int64 `json:"of"` // how many rows of each file
 }
 
 const (
@@ -58,7 +75,22 @@ func logName(number int64) string { return fmt.Sprintf("%s/%08d%s", logDir, numb
 type table struct {
 	schemas   []schema
 	manifests []manifestRef
-	snapshots []snapshot
+	snapshots []snapshot // those that remain readable
+	last      int64      // the commit of the last one
+	files     map[string]*tableFile
+}
+
+// tableFile is a file that a table has.
+type tableFile struct {
+	commit   int64
+	contents contents
+	day      *int32
+	bytes    int64
+	rows     int64
+	replays  int              // that have rows
+	dead     int64            // of the rows, those that are deleted
+	bounds   [2]string        // of the replays
+	of       map[string]int64 // of deleted positions: how many of each file
 }
 
 // add adds the change of a commit.
@@ -66,14 +98,53 @@ func (t *table) add(r *record, c change) {
 	if c.Schema != nil {
 		t.schemas = append(t.schemas, *c.Schema)
 	}
-	s := snapshot{commit: r.Number, time: r.Time, schema: len(t.schemas) - 1}
+	for _, f := range c.Files {
+		at := &tableFile{commit: r.Number, contents: rows, day: f.Day, bytes: f.Bytes, replays: len(f.Rows), bounds: [2]string{f.Least, f.Most}}
+		for _, n := range f.Rows {
+			at.rows += n[1]
+		}
+		t.files[f.Name] = at
+	}
+	operation := "append"
+	for _, f := range c.Deletes {
+		at := &tableFile{commit: r.Number, contents: deletes, day: f.Day, bytes: f.Bytes, of: f.Of}
+		for name, n := range f.Of {
+			at.rows += n
+			if live := t.files[name]; live != nil {
+				live.dead += n
+			}
+		}
+		t.files[f.Name] = at
+		operation = "overwrite"
+	}
+	for _, name := range c.Gone {
+		delete(t.files, name)
+	}
+	if r.Rewrites {
+		operation, t.manifests, t.snapshots = "replace", nil, nil
+	}
 	for _, m := range c.Manifests {
 		m.Commit = r.Number
-		s.deletes = s.deletes || m.Contents == deletes
 		t.manifests = append(t.manifests, m)
 	}
-	s.last = len(t.manifests)
+	s := snapshot{commit: r.Number, time: r.Time, schema: len(t.schemas) - 1, operation: operation, manifests: slices.Clip(t.manifests), parent: t.last}
+	t.last = r.Number
 	t.snapshots = append(t.snapshots, s)
+	t.snapshots = t.snapshots[max(0, len(t.snapshots)-kept):]
+}
+
+// names calls each for the names of all files of a table that engines may read.
+func (t *table) names(name string, each func(string)) {
+	for file := range t.files {
+		each(file)
+	}
+	for _, m := range t.manifests {
+		each(m.Name)
+	}
+	for _, s := range t.snapshots {
+		each(metadataName(name, s.commit))
+		each(listName(name, s.commit))
+	}
 }
 
 // state is what the log says.
@@ -82,40 +153,44 @@ type state struct {
 	time    int64
 	replays map[string]committed
 	tables  map[string]*table
-	files   map[string]bool // the names of all files of commits
+	retired map[string]int64 // when a table had a file for the last time, in milliseconds since 1970
 }
 
 // committed says where the rows of a replay are.
 type committed struct {
-	key    string
-	commit int64
+	key string
+	// commits are the one that added its rows, and those that have rewritten some.
+	commits []int64
 }
 
 func newState() *state {
-	return &state{replays: map[string]committed{}, tables: map[string]*table{}, files: map[string]bool{}}
+	return &state{replays: map[string]committed{}, tables: map[string]*table{}, retired: map[string]int64{}}
 }
 
 // apply adds a record.
 func (s *state) apply(r *record) {
 	s.last, s.time = r.Number, r.Time
-	for _, replay := range r.Replays {
-		s.replays[replay.Name] = committed{replay.Key, r.Number}
+	for _, at := range r.Replays {
+		was := s.replays[at.Name]
+		if r.Rewrites {
+			was.commits = append(was.commits, r.Number)
+		} else {
+			was = committed{at.Key, []int64{r.Number}}
+		}
+		s.replays[at.Name] = was
 	}
 	for name, c := range r.Tables {
 		t := s.tables[name]
 		if t == nil {
-			t = &table{}
+			t = &table{files: map[string]*tableFile{}}
 			s.tables[name] = t
 		}
+		if r.Rewrites {
+			t.names(name, func(file string) { s.retired[file] = r.Time })
+		}
 		t.add(r, c)
-		for _, f := range c.Files {
-			s.files[f.Name] = true
-		}
-		for _, f := range c.Deletes {
-			s.files[f] = true
-		}
-		for _, m := range c.Manifests {
-			s.files[m.Name] = true
+		if r.Rewrites {
+			t.names(name, func(file string) { delete(s.retired, file) })
 		}
 	}
 }
@@ -206,19 +281,15 @@ func (a *Archive) publish(ctx context.Context, name string) error {
 	if seen >= last {
 		return nil
 	}
-	for i, s := range t.snapshots {
-		if s.commit <= seen || i < len(t.snapshots)-kept {
+	for _, s := range t.snapshots {
+		if s.commit <= seen {
 			continue
 		}
-		parent := int64(0)
-		if i > 0 {
-			parent = t.snapshots[i-1].commit
-		}
-		if err := export.PutBytes(ctx, a.place, listName(name, s.commit), manifestList(s.commit, parent, t.manifests[:s.last], a.place.URL)); err != nil {
+		if err := export.PutBytes(ctx, a.place, listName(name, s.commit), manifestList(s.commit, s.parent, s.manifests, a.place.URL)); err != nil {
 			return err
 		}
 	}
-	b, err = t.metadata(len(t.snapshots)-1, a.place.URL(name), func(s snapshot) string { return a.place.URL(listName(name, s.commit)) })
+	b, err = t.metadata(a.place.URL(name), func(s snapshot) string { return a.place.URL(listName(name, s.commit)) })
 	if err != nil {
 		return err
 	}

@@ -21,10 +21,10 @@ import (
 )
 
 // plainMost is how many replays TestMany has in the layout of files for each replay.
-const plainMost = 2000
+const plainMost = 10000
 
-// TestMany merges ARCHIVE_MANY games of 30 days that differ in their identities, 5,000 at a time, and compares the time of queries of DuckDB with
-// that of the same queries over a file for each replay.
+// TestMany merges ARCHIVE_MANY games of 30 days that differ in their identities, 5,000 at a time, and compares the time of queries of DuckDB, and
+// of Spark as in TestEngines, with that of the same queries over a file for each replay.
 func TestMany(t *testing.T) {
 	n, err := strconv.Atoi(os.Getenv("ARCHIVE_MANY"))
 	if err != nil {
@@ -101,11 +101,18 @@ func TestMany(t *testing.T) {
 			}
 		}
 	}
-	out, err := exec.CommandContext(t.Context(), python, filepath.Join("testdata", "many.py"), dir, filepath.Join(plain, "format=teehistorian")).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "a replay") {
-		t.Fatalf("%v: %s", err, out)
+	ask := func(python string, more ...string) {
+		args := append([]string{filepath.Join("testdata", "many.py"), dir, filepath.Join(plain, "format=teehistorian")}, more...)
+		out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "a replay") {
+			t.Fatalf("%v: %s", err, out)
+		}
+		t.Logf("%s", out)
 	}
-	t.Logf("%s", out)
+	ask(python)
+	if spark := os.Getenv("SPARK_PYTHON"); spark != "" {
+		ask(spark, os.Getenv("ICEBERG_JAR"))
+	}
 }
 
 // below counts the files below a directory, and their bytes.

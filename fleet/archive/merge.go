@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"archive/zip"
 	"bufio"
 	"cmp"
 	"context"
@@ -11,13 +10,10 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/replayd/replayd/fleet/export"
@@ -73,31 +69,33 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // commit commits staged exports, and removes them.
 func (a *Archive) commit(ctx context.Context, staged []stagedFile, report *Report) error {
-	m := &merging{
-		Archive: a, attempt: rand.Text()[:8], schemas: map[string]schema{}, tables: map[string]*merged{}, files: map[string][]dataFile{},
-		record: &record{Number: a.state.last + 1, Time: a.now(), Tables: map[string]change{}},
-	}
-	m.budget = tablefile.NewBudget(waitingRows, func() (*os.File, error) { return export.CreateWaiting(a.place, export.StagedDir+"/rows") })
+	m := a.begun()
 	defer m.close()
 	var done []string
 	day := ""
-	for _, s := range staged {
+	err := m.readAll(ctx, staged, func(s *stagedFile, found *opened, err error) error {
 		if s.Day != day {
 			if err := m.finishAll(ctx); err != nil {
 				return err
 			}
 			day = s.Day
 		}
-		err := m.add(ctx, &s)
+		if err == nil {
+			err = m.add(ctx, s, found)
+		}
 		if errors.Is(err, errBad) {
 			a.log.WarnContext(ctx, "a staged export cannot be read, and stays", "name", s.name, "error", err)
 			report.Bad++
-			continue
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		done = append(done, s.name)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(done) == 0 {
 		return nil
@@ -109,16 +107,7 @@ func (a *Archive) commit(ctx context.Context, staged []stagedFile, report *Repor
 	if err != nil {
 		return err
 	}
-	if err := m.manifests(ctx, deleted); err != nil {
-		return err
-	}
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	if err := a.write(ctx, m.record); err != nil {
-		return err
-	}
-	if err := a.publishAll(ctx, slices.Sorted(maps.Keys(m.record.Tables))); err != nil {
+	if err := m.end(ctx, deleted); err != nil {
 		return err
 	}
 	for _, name := range done {
@@ -132,6 +121,30 @@ func (a *Archive) commit(ctx context.Context, staged []stagedFile, report *Repor
 	return nil
 }
 
+// begun begins a commit.
+func (a *Archive) begun() *merging {
+	m := &merging{
+		Archive: a, attempt: rand.Text()[:8], schemas: map[string]schema{}, tables: map[string]*merged{}, files: map[string][]dataFile{},
+		record: &record{Number: a.state.last + 1, Time: a.now(), Tables: map[string]change{}},
+	}
+	m.budget = tablefile.NewBudget(waitingRows, func() (*os.File, error) { return export.CreateWaiting(a.place, export.StagedDir+"/rows") })
+	return m
+}
+
+// end writes what describes the files, and the record. More are the files of deleted positions, and those that are left as they are, by table.
+func (m *merging) end(ctx context.Context, more map[string][]dataFile) error {
+	if err := m.manifests(ctx, more); err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if err := m.write(ctx, m.record); err != nil {
+		return err
+	}
+	return m.publishAll(ctx, slices.Sorted(maps.Keys(m.record.Tables)))
+}
+
 func (m *merging) close() {
 	for _, t := range m.tables {
 		_ = t.file.Close()
@@ -140,69 +153,28 @@ func (m *merging) close() {
 	_ = m.budget.Close()
 }
 
-// errBad means that a staged export cannot be read.
-var errBad = errors.New("it is no staged export")
-
-func bad(err error) error { return fmt.Errorf("%w: %w", errBad, err) }
-
-// part is a table of a staged export.
-type part struct {
-	file   *zip.File
-	table  string
-	schema *arrow.Schema       // with numbers
-	rows   []arrow.RecordBatch // nil if they are to be read again
-}
-
-// maxKept is the most bytes of a staged export's rows that are not read again.
-const maxKept = 16 << 20
-
 // add adds the rows of a staged export.
-func (m *merging) add(ctx context.Context, s *stagedFile) error {
-	at, closer, err := m.place.Open(ctx, s.name)
-	if err != nil {
-		return err
-	}
-	defer closer.Close() //nolint:errcheck // nothing was written
-	z, err := export.OpenStaged(at, s.size)
-	if err != nil {
-		return bad(err)
-	}
-	// All is looked at before the first row is written.
-	var parts []part
+func (m *merging) add(ctx context.Context, s *stagedFile, found *opened) error {
 	grown := maps.Clone(m.schemas)
-	identity, kept := "", 0
-	for _, f := range z.File {
-		kind, ok := strings.CutSuffix(f.Name, ".arrow")
-		if !ok || kind == "" || strings.ContainsAny(kind, `/\`) || kind[0] == '.' {
-			return bad(fmt.Errorf("it has a file %q", f.Name))
-		}
-		p := part{file: f, table: path.Join(s.Format, kind)}
-		found, err := p.check(&kept)
-		if err != nil {
-			return bad(err)
-		}
-		id, _ := found.Metadata().GetValue("replayd.identity")
-		if identity = cmp.Or(identity, id); id == "" || id != identity {
-			return bad(fmt.Errorf("%s is of another replay", f.Name))
-		}
+	for i := range found.parts {
+		p := &found.parts[i]
 		before, ok := grown[p.table]
 		if !ok {
 			if t := m.state.tables[p.table]; t != nil {
 				before = t.schemas[len(t.schemas)-1]
 			}
 		}
-		after, numbered, err := before.with(found)
+		after, numbered, err := before.with(p.schema)
 		if err != nil {
 			return bad(err)
 		}
 		p.schema = numbered
 		grown[p.table] = after
-		parts = append(parts, p)
 	}
 	m.schemas = grown
 	index := int64(len(m.record.Replays))
-	for _, p := range parts {
-		if err := m.rows(ctx, p, s, identity, index); err != nil {
+	for _, p := range found.parts {
+		if err := m.rows(ctx, p, s, found.identity, index); err != nil {
 			return err
 		}
 	}
@@ -210,120 +182,70 @@ func (m *merging) add(ctx context.Context, s *stagedFile) error {
 	return nil
 }
 
-// check reads the file to its end, and returns its schema. It keeps the rows while all kept rows are few.
-func (p *part) check(kept *int) (*arrow.Schema, error) {
-	r, done, err := open(p.file)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	p.rows = []arrow.RecordBatch{}
-	for r.Next() {
-		if p.rows == nil {
-			continue
-		}
-		for _, c := range r.RecordBatch().Columns() {
-			*kept += int(c.Data().SizeInBytes())
-		}
-		if *kept > maxKept {
-			p.rows = nil
-			continue
-		}
-		r.RecordBatch().Retain()
-		p.rows = append(p.rows, r.RecordBatch())
-	}
-	return r.Schema(), r.Err()
-}
-
-// each calls add for the rows.
-func (p *part) each(add func(arrow.RecordBatch) error) error {
-	for _, r := range p.rows {
-		if err := add(r); err != nil {
-			return err
-		}
-	}
-	if p.rows != nil {
-		return nil
-	}
-	r, done, err := open(p.file)
+// rows adds the rows of one table of a replay.
+func (m *merging) rows(ctx context.Context, p part, s *stagedFile, identity string, index int64) error {
+	t, err := m.room(ctx, p.table, p.schema)
 	if err != nil {
 		return err
 	}
-	defer done()
-	for r.Next() {
-		if err := add(r.RecordBatch()); err != nil {
-			return err
-		}
-	}
-	return r.Err()
-}
-
-// open opens a file in Arrow's file format as a stream of messages, which it contains.
-func open(f *zip.File) (*ipc.Reader, func(), error) {
-	from, err := f.Open()
-	if err != nil {
-		return nil, nil, err
-	}
-	buffered := bufio.NewReaderSize(from, 64<<10)
-	if _, err := buffered.Discard(len("ARROW1\x00\x00")); err != nil {
-		return nil, nil, errors.Join(err, from.Close())
-	}
-	r, err := ipc.NewReader(buffered)
-	if err != nil {
-		return nil, nil, errors.Join(err, from.Close())
-	}
-	return r, func() { r.Release(); _ = from.Close() }, nil
-}
-
-// rows adds the rows of one table of a replay.
-func (m *merging) rows(ctx context.Context, p part, s *stagedFile, identity string, index int64) error {
-	t := m.tables[p.table]
-	if t != nil && (t.written.n >= m.o.FileBytes || !t.schema.Equal(p.schema)) {
-		if err := m.finish(ctx, t); err != nil {
-			return err
-		}
-		t = nil
-	}
 	total := int64(0)
-	err := p.each(func(r arrow.RecordBatch) (err error) {
+	err = p.each(func(r arrow.RecordBatch) (err error) {
 		if t == nil {
-			if t, err = m.begin(p, s); err != nil {
+			if t, err = m.begin(p.table, p.schema, dayOf(s.Day)); err != nil {
 				return err
 			}
 		}
-		record := t.with(r, identity)
-		total += record.NumRows()
-		for _, c := range record.Columns() {
-			t.held += int(c.Data().SizeInBytes())
-			m.held += int(c.Data().SizeInBytes())
-		}
-		t.pending = append(t.pending, record)
-		for m.held > heldBytes {
-			if err := m.flush(slices.MaxFunc(slices.Collect(maps.Values(m.tables)), func(t, u *merged) int { return cmp.Compare(t.held, u.held) })); err != nil {
-				return err
-			}
-		}
-		return nil
+		total += r.NumRows()
+		return m.append(t, t.with(r, identity))
 	})
 	if err != nil || total == 0 {
 		return err
 	}
-	t.rows = append(t.rows, [2]int64{index, total})
-	t.least, t.most = min(cmp.Or(t.least, identity), identity), max(t.most, identity)
+	t.has(index, total, identity)
 	return nil
 }
 
+// room returns the file of a table that is being written, nil if another one is to be begun.
+func (m *merging) room(ctx context.Context, table string, schema *arrow.Schema) (*merged, error) {
+	t := m.tables[table]
+	if t != nil && (t.written.n >= m.o.FileBytes || !t.schema.Equal(schema)) {
+		return nil, m.finish(ctx, t)
+	}
+	return t, nil
+}
+
+// append adds a record batch to a file.
+func (m *merging) append(t *merged, r arrow.RecordBatch) error {
+	for _, c := range r.Columns() {
+		t.held += int(c.Data().SizeInBytes())
+		m.held += int(c.Data().SizeInBytes())
+	}
+	t.pending = append(t.pending, r)
+	for m.held > heldBytes {
+		if err := m.flush(slices.MaxFunc(slices.Collect(maps.Values(m.tables)), func(t, u *merged) int { return cmp.Compare(t.held, u.held) })); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// has notes that the next rows are those of a replay.
+func (t *merged) has(index, rows int64, identity string) {
+	t.rows = append(t.rows, [2]int64{index, rows})
+	t.least, t.most = min(cmp.Or(t.least, identity), identity), max(t.most, identity)
+}
+
 // begin begins a file.
-func (m *merging) begin(p part, s *stagedFile) (*merged, error) {
-	t := &merged{table: p.table, day: dayOf(s.Day), schema: p.schema, name: m.name(p.table)}
+func (m *merging) begin(table string, schema *arrow.Schema, day *int32) (*merged, error) {
+	t := &merged{table: table, day: day, schema: schema, name: m.name(table)}
 	var err error
 	if t.file, err = export.CreateDraft(m.place, t.name); err != nil {
 		return nil, err
 	}
 	t.draft, t.buffer = t.file.Name(), bufio.NewWriterSize(t.file, 64<<10)
 	t.written.to = t.buffer
-	m.tables[p.table] = t
-	t.out, err = tablefile.New(tablefile.Parquet, &t.written, p.schema, nil, m.budget)
+	m.tables[table] = t
+	t.out, err = tablefile.New(tablefile.Parquet, &t.written, schema, nil, m.budget)
 	return t, err
 }
 
@@ -380,17 +302,13 @@ func (m *merging) finish(ctx context.Context, t *merged) error {
 	}
 	_ = os.Remove(t.draft) // a Place may have copied the file
 	delete(m.tables, t.table)
-	f := dataFile{name: t.name, day: t.day, bytes: t.written.n}
+	f := &tableFile{day: t.day, bytes: t.written.n, bounds: [2]string{t.least, t.most}}
 	for _, r := range t.rows {
 		f.rows += r[1]
 	}
-	f.bounds = [2]map[int][]byte{{replayID: []byte(t.least)}, {replayID: []byte(t.most)}}
-	if t.day != nil {
-		f.bounds[0][dayID], f.bounds[1][dayID] = bytesOf(*t.day), bytesOf(*t.day)
-	}
-	m.files[t.table] = append(m.files[t.table], f)
+	m.files[t.table] = append(m.files[t.table], f.data(t.name, m.place.URL))
 	c := m.record.Tables[t.table]
-	c.Files = append(c.Files, rowFile{t.name, t.day, t.rows})
+	c.Files = append(c.Files, rowFile{t.name, t.day, f.bytes, t.least, t.most, t.rows})
 	m.record.Tables[t.table] = c
 	return nil
 }
@@ -407,7 +325,7 @@ func (m *merging) finishAll(ctx context.Context) error {
 
 // deletedRows are rows of a file that are deleted: the first and the one after the last.
 type deletedRows struct {
-	file        string
+	name, file  string
 	first, next int64
 }
 
@@ -415,11 +333,11 @@ type deletedRows struct {
 func (m *merging) deleteOld(ctx context.Context) (map[string][]dataFile, error) {
 	old := map[int64]map[string]bool{} // replays by commit
 	for _, r := range m.record.Replays {
-		if before, ok := m.state.replays[r.Name]; ok {
-			if old[before.commit] == nil {
-				old[before.commit] = map[string]bool{}
+		for _, commit := range m.state.replays[r.Name].commits {
+			if old[commit] == nil {
+				old[commit] = map[string]bool{}
 			}
-			old[before.commit][r.Name] = true
+			old[commit][r.Name] = true
 		}
 	}
 	type place struct {
@@ -435,6 +353,9 @@ func (m *merging) deleteOld(ctx context.Context) (map[string][]dataFile, error) 
 		}
 		for table, c := range r.Tables {
 			for _, f := range c.Files {
+				if m.state.tables[table].files[f.Name] == nil {
+					continue // it was rewritten
+				}
 				at := place{table: table}
 				if f.Day != nil {
 					at.day, at.known = *f.Day, true
@@ -442,7 +363,7 @@ func (m *merging) deleteOld(ctx context.Context) (map[string][]dataFile, error) 
 				first := int64(0)
 				for _, rows := range f.Rows {
 					if old[number][r.Replays[rows[0]].Name] {
-						found[at] = append(found[at], deletedRows{m.place.URL(f.Name), first, first + rows[1]})
+						found[at] = append(found[at], deletedRows{f.Name, m.place.URL(f.Name), first, first + rows[1]})
 					}
 					first += rows[1]
 				}
@@ -454,16 +375,21 @@ func (m *merging) deleteOld(ctx context.Context) (map[string][]dataFile, error) 
 	for _, at := range places {
 		rows := found[at]
 		slices.SortFunc(rows, func(a, b deletedRows) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.first, b.first)) })
-		f := dataFile{name: m.name(at.table), bounds: [2]map[int][]byte{{deletedPathID: []byte(rows[0].file)}, {deletedPathID: []byte(rows[len(rows)-1].file)}}}
-		if at.known {
-			f.day = &at.day
+		of := map[string]int64{}
+		for _, r := range rows {
+			of[r.name] += r.next - r.first
 		}
+		gone := &tableFile{contents: deletes, of: of}
+		if at.known {
+			gone.day = &at.day
+		}
+		f := gone.data(m.name(at.table), m.place.URL)
 		if err := m.writeDeleted(ctx, &f, rows); err != nil {
 			return nil, err
 		}
 		files[at.table] = append(files[at.table], f)
 		c := m.record.Tables[at.table]
-		c.Deletes = append(c.Deletes, f.name)
+		c.Deletes = append(c.Deletes, deletedFile{f.name, f.day, f.bytes, of})
 		m.record.Tables[at.table] = c
 	}
 	return files, nil
@@ -505,7 +431,7 @@ func (m *merging) writeDeleted(ctx context.Context, f *dataFile, all []deletedRo
 }
 
 // manifests writes the manifests of the commit.
-func (m *merging) manifests(ctx context.Context, deleted map[string][]dataFile) error {
+func (m *merging) manifests(ctx context.Context, more map[string][]dataFile) error {
 	var names []string
 	for name, c := range m.record.Tables {
 		ref := schemaRef{}
@@ -518,27 +444,27 @@ func (m *merging) manifests(ctx context.Context, deleted map[string][]dataFile) 
 			}
 			ref.schema, c.Schema = grown, &grown
 		}
-		for _, of := range []struct {
-			contents
-			name  string
-			files []dataFile
-		}{{rows, "rows", m.files[name]}, {deletes, "deletes", deleted[name]}} {
-			if len(of.files) == 0 {
+		var files [2][]dataFile
+		for _, f := range slices.Concat(m.files[name], more[name]) {
+			files[f.contents] = append(files[f.contents], f)
+			if f.commit == 0 {
+				names = append(names, f.name)
+			}
+		}
+		for _, of := range []contents{rows, deletes} {
+			if len(files[of]) == 0 {
 				continue
 			}
-			at, b, err := manifestOf(m.record.Number, of.contents, ref, of.files, m.place.URL)
+			at, b, err := manifestOf(m.record.Number, of, ref, files[of], m.place.URL)
 			if err != nil {
 				return err
 			}
-			at.Name = fmt.Sprintf("%s/%s/%08d-%s-%s.avro", name, metadataDir, m.record.Number, m.attempt, of.name)
+			at.Name = fmt.Sprintf("%s/%s/%08d-%s-%s.avro", name, metadataDir, m.record.Number, m.attempt, [...]string{"rows", "deletes"}[of])
 			if err := export.PutBytes(ctx, m.place, at.Name, b); err != nil {
 				return err
 			}
 			c.Manifests = append(c.Manifests, at)
 			names = append(names, at.Name)
-		}
-		for _, f := range slices.Concat(m.files[name], deleted[name]) {
-			names = append(names, f.name)
 		}
 		m.record.Tables[name] = c
 	}

@@ -241,3 +241,76 @@ func ones(n int) []byte {
 	}
 	return b
 }
+
+// arrow returns the schema as Arrow's.
+func (s *schema) arrow() *arrow.Schema { return arrow.NewSchema(fieldsOf(s.Columns), nil) }
+
+func fieldsOf(columns []column) (fields []arrow.Field) {
+	for _, c := range columns {
+		fields = append(fields, fieldOf(c))
+	}
+	return fields
+}
+
+// fieldOf returns a column as a field.
+func fieldOf(c column) arrow.Field {
+	f := arrow.Field{Name: c.Name, Nullable: !c.Required, Metadata: arrow.NewMetadata([]string{tablefile.FieldID}, []string{strconv.Itoa(c.ID)})}
+	switch {
+	case c.Type.element != nil:
+		f.Type = arrow.ListOfField(fieldOf(*c.Type.element))
+	case c.Type.fields != nil:
+		f.Type = arrow.StructOf(fieldsOf(c.Type.fields)...)
+	default:
+		f.Type = map[string]arrow.DataType{
+			"boolean": arrow.FixedWidthTypes.Boolean, "int": arrow.PrimitiveTypes.Int32, "long": arrow.PrimitiveTypes.Int64,
+			"float": arrow.PrimitiveTypes.Float32, "double": arrow.PrimitiveTypes.Float64, "string": arrow.BinaryTypes.String,
+			"binary": arrow.BinaryTypes.Binary, "date": arrow.FixedWidthTypes.Date32, "timestamptz": arrow.FixedWidthTypes.Timestamp_us,
+		}[c.Type.plain]
+	}
+	return f
+}
+
+// leavesOf returns the number of columns that have values.
+func leavesOf(columns []column) (n int64) {
+	for _, c := range columns {
+		switch {
+		case c.Type.element != nil:
+			n += leavesOf([]column{*c.Type.element})
+		case c.Type.fields != nil:
+			n += leavesOf(c.Type.fields)
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// conform returns a record batch with the columns of a schema that has at least its own. Those that it lacks are missing.
+func conform(r arrow.RecordBatch, to *arrow.Schema) arrow.RecordBatch {
+	rows := array.RecordToStructArray(r)
+	defer rows.Release()
+	all := array.MakeFromData(conformed(rows.Data(), arrow.StructOf(to.Fields()...))).(*array.Struct)
+	columns := make([]arrow.Array, all.NumField())
+	for i := range columns {
+		columns[i] = all.Field(i)
+	}
+	return array.NewRecordBatch(to, columns, r.NumRows())
+}
+
+func conformed(d arrow.ArrayData, to arrow.DataType) arrow.ArrayData {
+	var below []arrow.ArrayData
+	switch t := to.(type) {
+	case *arrow.ListType:
+		below = append(below, conformed(d.Children()[0], t.Elem()))
+	case *arrow.StructType:
+		from := d.DataType().(*arrow.StructType)
+		for _, f := range t.Fields() {
+			if i, ok := from.FieldIdx(f.Name); ok {
+				below = append(below, conformed(d.Children()[i], f.Type))
+			} else {
+				below = append(below, array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, d.Offset()+d.Len()).Data())
+			}
+		}
+	}
+	return array.NewData(to, d.Len(), d.Buffers(), below, d.NullN(), d.Offset())
+}

@@ -123,6 +123,31 @@ func state(t *testing.T, q *queue.Queue, id string) *queue.Record {
 	return r
 }
 
+// TestCheck: what could not be stored, or found again, is refused before it is sent.
+func TestCheck(t *testing.T) {
+	good := job("a_tenant-1", queue.Low, 1)
+	if err := good.Check(); err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(j *queue.Job){
+		"no tenant":                     func(j *queue.Job) { j.Tenant = "" },
+		"a tenant that is two words":    func(j *queue.Job) { j.Tenant = "a.b" }, // of a subject
+		"a tenant that stands for many": func(j *queue.Job) { j.Tenant = "*" },
+		"a long tenant":                 func(j *queue.Job) { j.Tenant = strings.Repeat("t", 33) },
+		"another priority":              func(j *queue.Job) { j.Priority = "urgent" },
+		"no source":                     func(j *queue.Job) { j.Source = "" },
+		"no tag":                        func(j *queue.Job) { j.Tag = "" },
+		"a size below 0":                func(j *queue.Job) { j.Size = -1 },
+		"a long request":                func(j *queue.Job) { j.Request = json.RawMessage(`"` + strings.Repeat("x", queue.MaxJob) + `"`) },
+		"a request that is no JSON":     func(j *queue.Job) { j.Request = json.RawMessage("{") },
+	} {
+		j := good
+		if change(&j); j.Check() == nil {
+			t.Errorf("%s is allowed", what)
+		}
+	}
+}
+
 // TestOnce: contents are queued once for each tenant and each selection, whatever their names.
 func TestOnce(t *testing.T) {
 	q := open(t, 0)

@@ -90,6 +90,8 @@ func TestNotCursors(t *testing.T) {
 		"tick below 32 bits": withTick(-1<<31 - 1),
 		"tick above 32 bits": withTick(1 << 31),
 
+		"offset above 63 bits": withOffset(1 << 63),
+
 		"facts of no version":            withFacts(0),
 		"version of facts above 32 bits": withFacts(1 << 32),
 	} {
@@ -103,6 +105,14 @@ func TestNotCursors(t *testing.T) {
 func withTick(tick int64) []byte {
 	b := cursor.Cursor{Format: decoders.Dem}.Append(nil)
 	b = binary.AppendVarint(b[:len(b)-5], tick) // in place of a tick of one byte, and the checksum
+	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+}
+
+// withOffset returns a cursor, with its checksum, whose position has any offset.
+func withOffset(offset uint64) []byte {
+	b := cursor.Cursor{Format: decoders.Dem}.Append(nil)
+	rest := bytes.Clone(b[len(b)-7 : len(b)-4]) // behind an offset of one byte: index, sequence and tick
+	b = append(binary.AppendUvarint(b[:len(b)-8], offset), rest...)
 	return binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 

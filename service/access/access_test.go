@@ -24,9 +24,12 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/internal/testlog"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -328,9 +331,9 @@ func TestCertificates(t *testing.T) {
 		state := conn.ConnectionState()
 		_ = near.Close()
 		wg.Wait()
-		return state.PeerCertificates[0].Subject.CommonName
+		return state.PeerCertificates[0].Subject.CommonName + " by " + state.NegotiatedProtocol
 	}
-	if got := served(); got != "first" {
+	if got := served(); got != "first by h2" {
 		t.Fatalf("served %q", got)
 	}
 	put(t, cert, "nonsense")
@@ -346,7 +349,7 @@ func TestCertificates(t *testing.T) {
 	if err := c.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if got := served(); got != "second" {
+	if got := served(); got != "second by h2" {
 		t.Errorf("served %q", got)
 	}
 }
@@ -369,6 +372,10 @@ func TestAttend(t *testing.T) {
 	})
 	again <- os.Interrupt // after this reload the old file is known
 	read <- nil
+	if err := os.Chtimes(file, time.Time{}, time.Now().Add(time.Hour)); err != nil { // it was written in place, the same number of bytes
+		t.Fatal(err)
+	}
+	read <- nil
 	put(t, filepath.Join(dir, "new"), "2") // of the same size
 	if err := os.Rename(filepath.Join(dir, "new"), file); err != nil {
 		t.Fatal(err)
@@ -385,7 +392,40 @@ func TestAttend(t *testing.T) {
 	if looks < 4 {
 		t.Errorf("it was looked %d times whether something has expired", looks)
 	}
-	if text := log.String(); strings.Count(text, "read again") != 2 || strings.Count(text, "stays in force") != 2 {
+	if text := log.String(); strings.Count(text, "read again") != 3 || strings.Count(text, "stays in force") != 2 {
+		t.Errorf("the log:\n%s", text)
+	}
+}
+
+// asked is a call that sends one request.
+type asked struct {
+	grpc.ServerStream
+	request *replaydv1.StreamEventsRequest
+}
+
+func (asked) Context() context.Context { return context.Background() }
+
+func (a asked) RecvMsg(m any) error {
+	proto.Merge(m.(proto.Message), a.request)
+	return nil
+}
+
+// TestLogged: the line of a call has the name that it asked for, of a long one the beginning.
+func TestLogged(t *testing.T) {
+	log := &testlog.Log{}
+	g, err := NewGate(Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("x", maxLogged) + "yz"
+	info := &grpc.StreamServerInfo{FullMethod: replaydv1.ReplayService_StreamEvents_FullMethodName}
+	err = g.StreamInterceptor(nil, asked{request: &replaydv1.StreamEventsRequest{Replay: name}}, info, func(_ any, s grpc.ServerStream) error {
+		return s.RecvMsg(new(replaydv1.StreamEventsRequest))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); !strings.Contains(text, " replay="+name[:maxLogged]+"\n") {
 		t.Errorf("the log:\n%s", text)
 	}
 }

@@ -87,6 +87,10 @@ func TestShares(t *testing.T) {
 	if _, err := c.Enter(a, Streams); err != nil {
 		t.Errorf("a place was not given back: %v", err)
 	}
+	held[0].Charge(Memory, 1<<60) // it is over
+	if taken := c.Taken(Memory); taken != 300 {
+		t.Errorf("%d bytes are taken, want 300", taken)
+	}
 	var none *Ticket
 	if none.Memory(1<<60) != nil {
 		t.Error("the nil ticket refuses")
@@ -247,6 +251,33 @@ func TestTurns(t *testing.T) {
 		}
 		if turns.free != 1 || len(turns.queues) != 0 || len(turns.order) != 0 || len(turns.running) != 0 {
 			t.Errorf("left over: %+v", turns)
+		}
+	})
+}
+
+// TestWithdrawn: whoever leaves just when it gets its turn gives it back.
+func TestWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		for range 50 { // which of the two a leaver sees first is random
+			first, done := turns.Take(nil, nil, "a"), make(chan struct{})
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if turn := turns.Take(done, nil, "leaver"); turn != nil {
+					turns.Give(turn)
+				}
+			})
+			synctest.Wait()
+			turns.mu.Lock() // nobody sees one of the two without the other
+			close(done)
+			delete(turns.running, first)
+			turns.free++
+			turns.next()
+			turns.mu.Unlock()
+			wg.Wait()
+			if turns.free != 1 || len(turns.running) != 0 {
+				t.Fatalf("left over: %+v", turns)
+			}
 		}
 	})
 }
@@ -444,15 +475,12 @@ func TestConnections(t *testing.T) {
 	}
 	_ = l.Close()
 	wg.Wait()
-	for i, addr := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "192.0.2.3:1"} {
-		c := c
-		if i == 0 {
-			c.exempt = func(a netip.Addr) bool { return a.IsLoopback() }
-		}
-		ap := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr))
-		_, whose := c.admit(ap)
-		if want := []string{"", "", "", "all"}[i]; whose != want {
-			t.Errorf("%s: %q, want %q", addr, whose, want)
+	c = NewConnections(4, 1, netip.Addr.IsLoopback, slog.New(slog.DiscardHandler))
+	for _, test := range []struct{ addr, whose string }{
+		{"192.0.2.1:1", ""}, {"192.0.2.1:2", "address"}, {"192.0.2.2:1", ""}, {"127.0.0.1:1", ""}, {"127.0.0.1:2", ""}, {"127.0.0.1:3", "all"}, {"192.0.2.3:1", "all"},
+	} {
+		if _, whose := c.admit(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(test.addr))); whose != test.whose {
+			t.Errorf("%s: %q, want %q", test.addr, whose, test.whose)
 		}
 	}
 }

@@ -142,6 +142,46 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
+// TestStates: parts of a state, as events and as tables, are what protobuf makes of them, also while others wait to be written.
+func TestStates(t *testing.T) {
+	list, err := proto.Marshal(&teehistorianv1.EventList{Events: []*teehistorianv1.Event{{AtTick: 7}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := proto.Marshal(&replaydv1.StateBatch{Tables: []*replaydv1.Table{{Kind: "join", Rows: 1, Data: []byte("rows")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := (*replaydv1.StateBatch)(nil).ProtoReflect().Descriptor().Fields().ByName("teehistorian").Number()
+	var o frame.Outbox
+	var waiting []*frame.Frame
+	for i := range byte(8) {
+		complete, cursor := i&1 != 0, bytes.Repeat([]byte{i}, int(i)+1)
+		if i&2 != 0 {
+			waiting = append(waiting, o.StateTables(mem.SliceBuffer(tables), complete, cursor))
+		} else {
+			waiting = append(waiting, o.State(field, list, complete, cursor))
+		}
+	}
+	for i, f := range waiting {
+		b := f.Buffer()
+		var got replaydv1.StreamEventsResponse
+		if err := proto.Unmarshal(b.ReadOnlyData(), &got); err != nil {
+			t.Fatalf("part %d: %v", i, err)
+		}
+		state := got.GetState()
+		if state.GetComplete() != (i&1 != 0) || !bytes.Equal(got.GetCursor(), bytes.Repeat([]byte{byte(i)}, i+1)) ||
+			len(state.GetTables()) != i>>1&1 || len(state.GetTeehistorian().GetEvents()) != 1-i>>1&1 {
+			t.Errorf("part %d: %v", i, &got)
+		}
+		b.Free()
+		f.Free()
+	}
+	if !o.Empty() {
+		t.Error("some wait still")
+	}
+}
+
 // TestPool checks that a buffer returns to the pool when its last reference is freed, unless it grew large.
 func TestPool(t *testing.T) {
 	p := frame.NewPool(1000)

@@ -226,7 +226,7 @@ func TestOver(t *testing.T) {
 
 // TestAge: a response tells how old a state is, in microseconds.
 func TestAge(t *testing.T) {
-	for _, old := range []time.Duration{0, time.Microsecond, 1999 * time.Nanosecond, time.Second, 90*time.Second + 1500*time.Microsecond} {
+	for _, old := range []time.Duration{-time.Second, 0, time.Microsecond, 1999 * time.Nanosecond, time.Second, 90*time.Second + 1500*time.Microsecond} {
 		synctest.Test(t, func(t *testing.T) {
 			b, err := latest.NewBoard(&teehistorian.Codec)
 			if err != nil {
@@ -235,12 +235,15 @@ func TestAge(t *testing.T) {
 			if err := b.Set(5, false, encoded(t, at(5, []*teehistorianv1.Event{sample(1, 2, "")}))); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(old)
+			time.Sleep(max(old, 0))
+			if old < 0 { // read after the time of the answer was taken
+				b.Read(time.Now().Add(-old))
+			}
 			var got replaydv1.WatchStateResponse
 			if err := proto.Unmarshal(new(latest.Client).Take(b, nil, 1, false), &got); err != nil {
 				t.Fatal(err)
 			}
-			if age := got.GetReplays()[0].GetAge(); age == nil || age.AsDuration() != old.Truncate(time.Microsecond) {
+			if age := got.GetReplays()[0].GetAge(); age == nil || age.AsDuration() != max(old, 0).Truncate(time.Microsecond) {
 				t.Errorf("a state of %v is %v old", old, age)
 			}
 		})

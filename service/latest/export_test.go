@@ -43,6 +43,9 @@ func (b *Board) Fail(f *replaydv1.SubscriptionFailure) { b.fail(f) }
 // Finish ends the game.
 func (b *Board) Finish(reason replaydv1.EndReason) { b.finish(reason) }
 
+// Read says when the state was read.
+func (b *Board) Read(at time.Time) { b.read = at }
+
 // Describe names the game.
 func (b *Board) Describe(name string) error { return b.describe(&replaydv1.Replay{Name: name}, b.list) }
 

@@ -54,6 +54,23 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// TestOwner: a replay exists for its owner only, whoever knows its name.
+func TestOwner(t *testing.T) {
+	s := temporary.New()
+	defer s.Close()
+	name, _ := s.Keep("me", spooled(t, []byte("DATA replay")), time.Hour, func() {})
+	for _, owner := range []string{"you", ""} {
+		_, _, err := s.Open(owner, name)
+		_, known := s.Expires(owner, name)
+		if deleted := s.Delete(owner, name); !errors.Is(err, catalog.ErrNotFound) || known || !errors.Is(deleted, catalog.ErrNotFound) {
+			t.Errorf("%q opens it: %v, knows it: %v, deletes it: %v", owner, err, known, deleted)
+		}
+	}
+	if _, known := s.Expires("me", name); !known {
+		t.Error("its owner does not know it")
+	}
+}
+
 // TestReaders: a replay that is removed while it is read can be read to its end. It is released once, after the last reader.
 func TestReaders(t *testing.T) {
 	data := bytes.Repeat([]byte("DATA replay"), 1000)

@@ -20,6 +20,7 @@ from replayd.v1 import filter_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
 DOTA = "r/dem/dota.dem"
+CS2 = "r/dem/cs2.dem"
 
 
 def test_tables_hold_the_same_values_as_events(daemon: Daemon) -> None:
@@ -50,6 +51,19 @@ def test_tables_hold_the_same_values_as_events(daemon: Daemon) -> None:
         assert set(client.frame(NAME, "player_diff", include=filters)["client_id"]) == {1, 2}
         uploaded = list(client.decode_batches(FINISHED, tables=True, max_batch_events=100))
         assert pyarrow.Table.from_batches([b.tables["join"].arrow() for b in uploaded if "join" in b.tables]).num_rows == 4
+
+
+def test_field_columns(daemon: Daemon) -> None:
+    """A class of entities and a name of game events are tables with a column for each field and key."""
+    with replayd.connect(daemon.address) as client:
+        bodies = client.table(CS2, "sample_entity", classes=["CCSPlayerPawn"], fields=["m_iHealth"], every=8, field_columns=True)
+        samples = [e for e in client.events(CS2, kinds=["sample_entity"], classes=["CCSPlayerPawn"], fields=["m_iHealth"], every=8)]
+        assert bodies.column("at_tick").to_pylist() == [e.tick for e in samples] != []
+        assert "m_iHealth" in bodies.column_names and "fields" not in bodies.column_names
+        deaths: Any = {"types": ["player_death"], "field_columns": True}
+        names = ["attacker_name", "weapon"]
+        assert client.frame(CS2, "game_event", names, **deaths).to_dict("records") == [{"attacker_name": "Larry", "weapon": "ak47"}]
+        assert list(client.rows(CS2, "game_event", names, **deaths)) == [("Larry", "ak47")]
 
 
 def test_rows(daemon: Daemon) -> None:

@@ -72,6 +72,11 @@ export interface StreamOptions {
      * stream lets through must have them.
      */
     columns?: readonly string[];
+    /**
+     * For Source 2 demos, with tables of sample_entity and `classes`, or of game_event and one of `types`: a column for each field or key. See
+     * StreamEventsRequest.field_columns.
+     */
+    fieldColumns?: boolean;
     /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
     strict?: boolean;
     /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */
@@ -82,7 +87,7 @@ export interface StreamOptions {
     signal?: AbortSignal;
 }
 /** The options of a subscription. All are optional. See proto/replayd/v1/subscribe.proto for details. */
-export interface SubscribeOptions extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
+export interface SubscribeOptions extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule" | "fieldColumns"> {
     /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
     token?: Uint8Array;
     /** The name under which the daemon keeps where the subscription stands. Without a token it goes on behind what was acknowledged. */

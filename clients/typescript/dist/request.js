@@ -35,6 +35,7 @@ const optionNames = {
     heartbeat: true,
     tables: true,
     columns: true,
+    fieldColumns: true,
     strict: true,
     slowConsumer: true,
     retry: true,
@@ -42,7 +43,7 @@ const optionNames = {
 };
 /** The names of the options of streams that subscriptions have, too. */
 const subscribeOptionNames = { ...optionNames };
-for (const name of ["cursor", "tick", "last", "now", "follow", "followSuccessors", "successorRule"]) {
+for (const name of ["cursor", "tick", "last", "now", "follow", "followSuccessors", "successorRule", "fieldColumns"]) {
     delete subscribeOptionNames[name];
 }
 /**
@@ -104,6 +105,7 @@ export function build(replay, options) {
         resolvePlayers: options.resolvePlayers ?? false,
         maxBatchEvents: options.maxBatchEvents ?? 0,
         columns: [...(options.columns ?? [])],
+        fieldColumns: options.fieldColumns ?? false,
         encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
         arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
         strict: options.strict ?? false,

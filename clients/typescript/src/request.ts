@@ -100,6 +100,11 @@ export interface StreamOptions {
    * stream lets through must have them.
    */
   columns?: readonly string[];
+  /**
+   * For Source 2 demos, with tables of sample_entity and `classes`, or of game_event and one of `types`: a column for each field or key. See
+   * StreamEventsRequest.field_columns.
+   */
+  fieldColumns?: boolean;
   /** Throw DATA_LOSS for a file that ends without the end marker of its format. */
   strict?: boolean;
   /** What the daemon does if the client reads a live replay too slowly. Default: it still sends all events. */
@@ -112,7 +117,7 @@ export interface StreamOptions {
 
 /** The options of a subscription. All are optional. See proto/replayd/v1/subscribe.proto for details. */
 export interface SubscribeOptions
-  extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule"> {
+  extends Omit<StreamOptions, "cursor" | "tick" | "last" | "now" | "follow" | "followSuccessors" | "successorRule" | "fieldColumns"> {
   /** Resume exactly after the response that has this token. The conditions below and the directory must be the same. */
   token?: Uint8Array;
   /** The name under which the daemon keeps where the subscription stands. Without a token it goes on behind what was acknowledged. */
@@ -208,6 +213,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
   heartbeat: true,
   tables: true,
   columns: true,
+  fieldColumns: true,
   strict: true,
   slowConsumer: true,
   retry: true,
@@ -216,7 +222,7 @@ const optionNames: Record<keyof StreamOptions, true> = {
 
 /** The names of the options of streams that subscriptions have, too. */
 const subscribeOptionNames: Partial<typeof optionNames> = { ...optionNames };
-for (const name of ["cursor", "tick", "last", "now", "follow", "followSuccessors", "successorRule"] as const) {
+for (const name of ["cursor", "tick", "last", "now", "follow", "followSuccessors", "successorRule", "fieldColumns"] as const) {
   delete subscribeOptionNames[name];
 }
 
@@ -281,6 +287,7 @@ export function build(replay: string, options: StreamOptions): StreamEventsReque
     resolvePlayers: options.resolvePlayers ?? false,
     maxBatchEvents: options.maxBatchEvents ?? 0,
     columns: [...(options.columns ?? [])],
+    fieldColumns: options.fieldColumns ?? false,
     encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,
     arrowCompression: options.tables ? ArrowCompression.NONE : ArrowCompression.UNSPECIFIED, // apache-arrow reads no LZ4
     strict: options.strict ?? false,

@@ -139,6 +139,8 @@ describe("a daemon", () => {
     await assert.rejects(table(client, finished.name, "join", { kinds: ["join"] }), /not an option/);
     const late = await table(client, finished.name, "player_state", { tick: 500, withState: true });
     assert.ok(late.numRows > 0 && late.getChild("offset").get(0) === null);
+    const deaths = await table(client, "r/dem/cs2.dem", "game_event", { types: ["player_death"], fieldColumns: true });
+    assert.deepEqual(deaths.toArray().map((row) => [row.attacker_name, row.weapon]), [["Larry", "ak47"]]);
     const uploaded = await collect(client.decodeBatches(finished.bytes, { tables: true, maxBatchEvents: 100 }));
     assert.ok(uploaded.every((batch) => [...batch.tables.values()].every((one) => recordBatch(one).numRows === one.length)));
   });

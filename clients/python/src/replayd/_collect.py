@@ -25,7 +25,8 @@ def kind(
     replay: str, kind: str, columns: Sequence[str] | None, options: TableOptions
 ) -> tuple[Session, Collector]:
     """For the table of the events of one kind."""
-    return Session(*build(replay, table_options(kind, columns, options))), Collector(kind, columns)
+    collector = Collector(kind, columns, options.get("field_columns", False))
+    return Session(*build(replay, table_options(kind, columns, options))), collector
 
 
 def entities(

@@ -81,6 +81,9 @@ class TableOptions(CommonOptions, total=False):
     """With follow: when the replay ends, continue with the next one of the same game server."""
     successor_rule: stream_pb2.SuccessorRule.ValueType
     """How the next replay is determined. Default: by proof."""
+    field_columns: bool
+    """For Source 2 demos, with tables of "sample_entity" and `classes`, or of "game_event" and one of `types`: a column for each field or
+    key. See StreamEventsRequest.field_columns."""
 
 
 class StreamOptions(TableOptions, total=False):
@@ -184,6 +187,7 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         encoding=stream_pb2.ENCODING_ARROW if options.get("tables") else stream_pb2.ENCODING_UNSPECIFIED,
         columns=options.get("columns"),
         narrow_columns=options.get("narrow_columns", bool(options.get("tables"))),
+        field_columns=options.get("field_columns", False),
         arrow_compression=options.get("arrow_compression", stream_pb2.ARROW_COMPRESSION_UNSPECIFIED),
         slow_consumer=options.get("slow_consumer", stream_pb2.SLOW_CONSUMER_UNSPECIFIED),
     )
@@ -277,7 +281,7 @@ def entity_options(classes: str | Sequence[str], fields: Sequence[str], options:
     """The options for the state of entities as tables."""
     if isinstance(fields, str):
         raise TypeError("fields must be a list, not a str")
-    for name in ("kinds", "tables", "classes", "fields", "include", "where"):
+    for name in ("kinds", "tables", "classes", "fields", "field_columns", "include", "where"):
         if name in options:
             raise TypeError(f"{name} is not an option here")
     changed: Any = {name: value for name, value in options.items() if name in _FILTERS}

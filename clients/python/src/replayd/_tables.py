@@ -169,9 +169,10 @@ def tables_of(batch: stream_pb2.EventBatch | stream_pb2.StateBatch) -> dict[str,
     return {table.kind: Table(table) for table in batch.tables}
 
 
-def _tables(response: stream_pb2.StreamEventsResponse, kind: str) -> Iterator[Table]:
+def _tables(response: stream_pb2.StreamEventsResponse, kind: str, wide: bool) -> Iterator[Table]:
+    """The tables of a kind. One with a column for each field has the name of the class or the event; only faults can be beside it."""
     batch = response.state if response.HasField("state") else response.batch
-    return (Table(table) for table in batch.tables if table.kind == kind)
+    return (Table(table) for table in batch.tables if table.kind == kind or wide and table.kind != "fault")
 
 
 def column(batch: Any, name: str) -> Any:
@@ -207,7 +208,7 @@ def values(array: Any) -> Iterable[Any]:
     return listed
 
 
-def rows_of(kind: str, columns: Sequence[str] | None) -> Callable[[stream_pb2.StreamEventsResponse], Iterable[tuple[Any, ...]]]:
+def rows_of(kind: str, columns: Sequence[str] | None, wide: bool) -> Callable[[stream_pb2.StreamEventsResponse], Iterable[tuple[Any, ...]]]:
     """A function that returns the tuples of a response."""
     need("pyarrow", "arrow", "rows()")
     need("numpy", "arrow", "rows()")
@@ -217,7 +218,7 @@ def rows_of(kind: str, columns: Sequence[str] | None) -> Callable[[stream_pb2.St
         return zip(*(values(column(batch, name)) for name in (batch.schema.names if columns is None else columns)))
 
     def rows(response: stream_pb2.StreamEventsResponse) -> Iterable[tuple[Any, ...]]:
-        return chain.from_iterable(map(of, _tables(response, kind)))
+        return chain.from_iterable(map(of, _tables(response, kind, wide)))
 
     return rows
 
@@ -225,15 +226,16 @@ def rows_of(kind: str, columns: Sequence[str] | None) -> Callable[[stream_pb2.St
 class Collector:
     """Collects the tables of a kind."""
 
-    def __init__(self, kind: str, columns: Sequence[str] | None) -> None:
+    def __init__(self, kind: str, columns: Sequence[str] | None, wide: bool) -> None:
         self._arrow = need("pyarrow", "arrow", "table()")
         self._kind = kind
+        self._wide = wide
         self._columns = columns
         self._parts: list[tuple[bytes, list[Any]]] = []  # the batches after each change of the schema's message
 
     def take(self, response: stream_pb2.StreamEventsResponse) -> None:
         """Adds the tables of a response."""
-        for table in _tables(response, self._kind):
+        for table in _tables(response, self._kind, self._wide):
             schema = table.message.schema
             if not self._parts or self._parts[-1][0] != schema:
                 self._parts.append((schema, []))

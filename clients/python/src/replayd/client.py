@@ -110,7 +110,7 @@ class Client:
         Without columns, a tuple has all columns of the kind's table, in its order. A later daemon may have more of them. docs/events
         lists each kind's columns. A dot leads into a struct: "input.target_x". It needs pyarrow."""
         session = Session(*build(replay, table_options(kind, columns, options)))
-        return Stream(session, self._responses(session), rows_of(kind, columns))
+        return Stream(session, self._responses(session), rows_of(kind, columns, options.get("field_columns", False)))
 
     def table(
         self,
