@@ -20,6 +20,7 @@ type mergeCmd struct {
 	command.LogFlags
 
 	To    string        `arg:"" help:"The directory, or s3://BUCKET/PATH, to which exports were staged. The tables are there, too."`
+	From  []string      `help:"A directory, or s3://BUCKET/PATH, of exports as Parquet whose replays are to be added, too, unless they are there already. Repeatable." placeholder:"DIR"`
 	Every time.Duration `help:"Go on, and look this often. Each commit makes new files, so rarely is better. Default: once." placeholder:"DURATION"`
 	Temp  string        `help:"The directory for drafts. Default: within the directory, or for a bucket the system's." placeholder:"DIR"`
 	Size  int64         `help:"The size of the files of tables, in bytes." name:"file-size" default:"134217728"`
@@ -29,9 +30,11 @@ type mergeCmd struct {
 
 // Validate rejects invalid flags, before anything is opened.
 func (c *mergeCmd) Validate() error {
-	if bucket.Is(c.To) {
-		if _, err := bucket.Parse(c.To); err != nil { // without the URL, which may have secrets
-			return err
+	for _, place := range append([]string{c.To}, c.From...) {
+		if bucket.Is(place) {
+			if _, err := bucket.Parse(place); err != nil { // without the URL, which may have secrets
+				return err
+			}
 		}
 	}
 	switch {
@@ -49,15 +52,32 @@ func (c *mergeCmd) Validate() error {
 
 // Run merges what is staged.
 func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
-	place, done, err := c.place(ctx)
+	place, done, err := c.place(ctx, c.To)
 	if err != nil {
 		return err
 	}
 	defer done()
+	var from []archive.Place
+	for _, name := range c.From {
+		place, done, err := c.place(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer done()
+		from = append(from, place)
+	}
 	log := c.Logger(con)
 	a := archive.New(place, archive.Options{FileBytes: c.Size, Keep: c.Keep, Lease: c.Lease, Log: log})
 	for {
 		r, err := a.Merge(ctx)
+		for ; err == nil && len(from) > 0; from = from[1:] { // after what is staged, which is newer
+			if _, err = a.Bring(ctx, from[0]); err != nil {
+				break
+			}
+			var more archive.Report
+			more, err = a.Merge(ctx)
+			r.Add(more)
+		}
 		if r != (archive.Report{}) || c.Every == 0 {
 			_, printed := fmt.Fprintf(con.Out, "%d replays added in %d commits, %d staged files not needed, %d not readable, %d files of tables rewritten, %d unused files removed\n",
 				r.Replays, r.Commits, r.Removed, r.Bad, r.Rewritten, r.Cleaned)
@@ -77,10 +97,10 @@ func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
 	}
 }
 
-// place opens the place of the archive.
-func (c *mergeCmd) place(ctx context.Context) (archive.Place, func(), error) {
-	if bucket.Is(c.To) {
-		b, err := openBucket(ctx, c.To, bucket.Options{})
+// place opens a place.
+func (c *mergeCmd) place(ctx context.Context, name string) (archive.Place, func(), error) {
+	if bucket.Is(name) {
+		b, err := openBucket(ctx, name, bucket.Options{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -90,12 +110,12 @@ func (c *mergeCmd) place(ctx context.Context) (archive.Place, func(), error) {
 		}
 		return archive.Bucket{Bucket: b, Temp: work.Path()}, work.Close, nil
 	}
-	dir, err := filepath.Abs(c.To)
+	dir, err := filepath.Abs(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if stat, err := os.Stat(dir); err != nil || !stat.IsDir() {
-		return nil, nil, command.NotFound(fmt.Errorf("%s is no directory", c.To))
+		return nil, nil, command.NotFound(fmt.Errorf("%s is no directory", name))
 	}
 	work, err := workdir.New(filepath.Join(cmp.Or(c.Temp, dir), ".replayd-work"))
 	if err != nil {

@@ -45,6 +45,13 @@ func TestMerge(t *testing.T) {
 		}
 	}
 
+	// Exports of before give the same tables.
+	before, brought := t.TempDir(), t.TempDir()
+	mustRun(t, 0, append([]string{"export", "--to", before, "--kind", "player_diff,message"}, files...)...)
+	if out := mustRun(t, 0, "merge", brought, "--from", before); !strings.Contains(out, "2 replays added in 1 commits") {
+		t.Errorf("merge says %s", out)
+	}
+
 	// The attempt is in the names, and the names are in manifests.
 	sums := func(names []string, read func(name string) []byte) (sums []string) {
 		for _, name := range names {

@@ -55,6 +55,16 @@ type Report struct {
 	Rewritten int // files that were small, or had deleted rows
 }
 
+// Add adds what another Merge did.
+func (r *Report) Add(other Report) {
+	r.Commits += other.Commits
+	r.Replays += other.Replays
+	r.Removed += other.Removed
+	r.Bad += other.Bad
+	r.Cleaned += other.Cleaned
+	r.Rewritten += other.Rewritten
+}
+
 // ErrBusy means that another process merges.
 var ErrBusy = errors.New("another process merges into this archive")
 

@@ -160,18 +160,20 @@ func (e *Export) row() string { return e.file("replays", "format="+e.formatName(
 
 // manifest returns the name of the manifest.
 func (e *Export) manifest() string {
-	return path.Join("replays", "format="+e.formatName(), e.base()+"."+string(e.o.Format)+".json")
+	return path.Join("replays", "format="+e.formatName(), e.base()+"."+string(e.o.Format)+manifestEnd)
 }
 
 // schemaVersion identifies the tables of this version of the program.
 func (e *Export) schemaVersion() string { return e.o.Tables(e.formatName()) }
 
 // contentVersion identifies the contents that this version of the program writes.
-func (e *Export) contentVersion() string {
-	if e.facts == 0 {
-		return e.schemaVersion()
+func (e *Export) contentVersion() string { return contentVersion(e.schemaVersion(), e.facts) }
+
+func contentVersion(schema string, facts uint32) string {
+	if facts == 0 {
+		return schema
 	}
-	return fmt.Sprintf("%s, facts %d", e.schemaVersion(), e.facts)
+	return fmt.Sprintf("%s, facts %d", schema, facts)
 }
 
 // Add adds a response of a daemon's stream, in ENCODING_ARROW. It returns ErrThere at the start if nothing has changed since the last

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 )
 
-// maxManifest is the maximum length of a manifest, in bytes.
-const maxManifest = 1 << 20
+const (
+	maxManifest = 1 << 20 // the maximum length of a manifest, in bytes
+	manifestEnd = ".json"
+)
 
 // manifest describes a finished export of a replay. It is written last.
 type manifest struct {
@@ -49,11 +51,16 @@ func read(ctx context.Context, place Place, name string) (m *manifest, version s
 	if err != nil {
 		return nil, "", err
 	}
-	m = new(manifest)
-	if json.Unmarshal(b, m) != nil {
+	if m, err = parse(b); err != nil {
 		m = new(manifest)
 	}
 	return m, version, nil
+}
+
+// parse parses a manifest.
+func parse(b []byte) (*manifest, error) {
+	m := new(manifest)
+	return m, json.Unmarshal(b, m)
 }
 
 // GiveUp puts a manifest without files, unless a finished export is there: then it changes nothing, and given is false. After

@@ -59,12 +59,17 @@ func (e *Export) staged() Staged {
 	if start := e.start.GetStartTime(); start != nil {
 		s.Day = start.AsTime().Format("2006-01-02")
 	}
-	// A replay without a sum may have changed since.
-	sum := sha256.Sum256([]byte(strings.Join([]string{
-		cmp.Or(e.o.Sum, rand.Text()), strconv.FormatInt(e.o.Size, 10), e.o.Selection, e.contentVersion(),
-	}, "\x00")))
-	s.Key = hex.EncodeToString(sum[:8])
+	m := manifest{SizeBytes: e.o.Size, SHA256: e.o.Sum, Schema: e.schemaVersion(), Facts: e.facts, Selection: e.o.Selection}
+	s.Key = m.key()
 	return s
+}
+
+// key returns a key of the contents. A replay without a sum may have changed since.
+func (m *manifest) key() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{
+		cmp.Or(m.SHA256, rand.Text()), strconv.FormatInt(m.SizeBytes, 10), m.Selection, contentVersion(m.Schema, m.Facts),
+	}, "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // stage puts the tables, which are closed, and the replay's row as one file.
@@ -74,27 +79,38 @@ func (e *Export) stage(ctx context.Context, kinds []string) (err error) {
 		return err
 	}
 	defer row.discard()
-	all := &exportTable{name: e.staged().Name()}
-	if all.file, err = CreateDraft(e.o.Place, all.name); err != nil {
+	name := e.staged().Name()
+	err = stageAs(ctx, e.o.Place, name, func(z *zip.Writer) error {
+		err := add(z, "replays", row)
+		for _, kind := range kinds {
+			err = errors.Join(err, add(z, kind, e.tables[kind]))
+		}
+		return err
+	})
+	if err == nil {
+		e.names = []string{name}
+	}
+	return err
+}
+
+// stageAs puts a staged export, to which write adds the tables.
+func stageAs(ctx context.Context, to Place, name string, write func(*zip.Writer) error) (err error) {
+	all := &exportTable{name: name}
+	if all.file, err = CreateDraft(to, name); err != nil {
 		return err
 	}
 	defer all.discard()
 	all.temporary = all.file.Name()
 	z := zip.NewWriter(all.file)
 	z.RegisterCompressor(zstd.ZipMethodWinZip, compressor)
-	err = add(z, "replays", row)
-	for _, kind := range kinds {
-		err = errors.Join(err, add(z, kind, e.tables[kind]))
-	}
-	if err := errors.Join(err, z.Close(), all.file.Chmod(0o644), all.file.Close()); err != nil {
+	if err := errors.Join(write(z), z.Close(), all.file.Chmod(0o644), all.file.Close()); err != nil {
 		return err
 	}
 	all.file = nil
-	if err := e.o.Place.Put(ctx, all.name, all.temporary); err != nil {
+	if err := to.Put(ctx, name, all.temporary); err != nil {
 		return err
 	}
-	e.names = []string{all.name}
-	return e.o.Place.Sync(e.names)
+	return to.Sync([]string{name})
 }
 
 var compressor = zstd.ZipCompressor(zstd.WithEncoderConcurrency(1))

@@ -1,0 +1,36 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/replayd/replayd/fleet/export"
+	"github.com/replayd/replayd/replay/table/tablefile"
+)
+
+// Bring stages the exports below a place that were written before, each replay's tables as files of Parquet of its own, and returns their
+// number. Replays that the archive has stay as they are. Merge adds the rows.
+func (a *Archive) Bring(ctx context.Context, from Place) (n int, err error) {
+	if err := a.load(ctx); err != nil {
+		return 0, err
+	}
+	err = from.List(ctx, export.FinishedDir, func(f File) error {
+		found, err := export.Find(ctx, from, f.Name)
+		if err == nil && found != nil {
+			s := stagedFile{Staged: found.Staged}
+			if _, known := a.state.replays[s.id()]; known {
+				return nil
+			}
+			if err = found.Stage(ctx, from, a.place); err == nil {
+				n++
+			}
+		}
+		if errors.Is(err, tablefile.ErrForeign) || errors.Is(err, fs.ErrNotExist) {
+			a.log.WarnContext(ctx, "an export cannot be read, and is left out", "name", f.Name, "error", err)
+			return nil
+		}
+		return err
+	})
+	return n, err
+}
