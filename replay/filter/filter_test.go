@@ -382,13 +382,14 @@ func TestOtherFormat(t *testing.T) {
 		"classes": {[]*f{{Dem: &replaydv1.DemFilter{Classes: []string{"*"}}}, {Dem: &replaydv1.DemFilter{Fields: []string{"*"}}}}, "include[0].dem.classes", "no event of a map has classes"},
 		"ticks":   {[]*f{{Ticks: ticks(1, 5)}}, "include[0].ticks", "tick 0"},
 		"either":  {[]*f{{Players: []int32{1}}, {Ticks: ticks(-3, 0)}}, "", ""},
+		"from 0":  {[]*f{{Ticks: ticks(0, 5)}}, "", ""},
 		"or":      {[]*f{{Players: []int32{1}}, {Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}, "", ""},
 	} {
 		c, err := filter.Compile(&mapFormat, test.include, nil)
 		field, refused := errors.AsType[*filter.FieldError](err)
 		switch {
 		case !refused && test.field == "":
-			if e := filter.Of(2, 0); c.Match(&e) != (name == "either") {
+			if e := filter.Of(2, 0); c.Match(&e) != (name != "or") {
 				t.Errorf("%s: matches %v", name, !c.Match(&e))
 			}
 		case !refused || field.Field != test.field || !strings.Contains(field.Problem, test.mention):

@@ -1,10 +1,12 @@
 package table_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +26,8 @@ func made() *table.Format {
 		{Name: "pair", Type: table.Struct, Nullable: true, Fields: pair},
 		{Name: "list", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Text}}},
 		{Name: "at", Type: table.Time, Nullable: true},
+		{Name: "enum", Type: table.Name, Enum: map[int32]string{0: "none", 63: "last", 64: "far", -1: "below"}},
+		{Name: "ref", Type: table.Name},
 	}}}}
 }
 
@@ -37,6 +41,8 @@ type row struct {
 	pair   *pair
 	list   []string
 	at     *decoders.Time
+	enum   int32
+	ref    uint32
 }
 
 type pair struct {
@@ -66,6 +72,8 @@ func (r *row) add(s *table.Set, at int64) {
 		c[9].Text([]byte(item))
 	}
 	put(&c[10], r.at, (*table.Column).Time)
+	c[11].Enum(r.enum)
+	c[12].Ref(r.ref)
 }
 
 func put[T any](c *table.Column, v *T, add func(*table.Column, T)) {
@@ -124,8 +132,12 @@ func (r *row) String() string {
 	} else {
 		text += " {" + shown(r.pair.x) + " " + r.pair.who + "}"
 	}
-	return text + fmt.Sprintf(" %q ", r.list) + shown(r.at)
+	enum := map[int32]string{0: "none", 63: "last", 64: "far", -1: "below"}[r.enum]
+	return text + fmt.Sprintf(" %q ", r.list) + shown(r.at) + " " + cmp.Or(enum, strconv.Itoa(int(r.enum))) + " " + refText(r.ref)
 }
+
+// refText is the text of a reference.
+func refText(id uint32) string { return fmt.Sprint("text ", id) }
 
 func shown[T any](v *T) string {
 	if v == nil {
@@ -145,6 +157,7 @@ func rows() *rapid.Generator[*row] {
 			pair: rapid.Ptr(rapid.Custom(func(t *rapid.T) pair {
 				return pair{rapid.Ptr(rapid.Int32(), true).Draw(t, "x"), word.Draw(t, "who")}
 			}), true).Draw(t, "pair"),
+			enum: rapid.Int32Range(-2, 66).Draw(t, "enum"), ref: rapid.SampledFrom([]uint32{0, 1, 1<<16 - 1, 1 << 16, 1<<32 - 1}).Draw(t, "ref"),
 		}
 	})
 }
@@ -153,6 +166,7 @@ func rows() *rapid.Generator[*row] {
 // values that are missing.
 func TestColumns(t *testing.T) {
 	set := table.NewSet(made().Layout(false))
+	set.Refs = refText
 	rapid.Check(t, func(t *rapid.T) {
 		set.Reset()
 		var want []string

@@ -27,3 +27,12 @@ func TestDottedNames(t *testing.T) {
 		}
 	}
 }
+
+// TestRising: of the columns that every table has, those of places and times rise.
+func TestRising(t *testing.T) {
+	for name, want := range map[string]bool{"offset": true, "at_tick": true, "time": true, "index": false, "x": false} {
+		if table.Rising(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}
