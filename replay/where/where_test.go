@@ -235,6 +235,29 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// TestTires: many events of which each takes little are as much work as one that takes long, with CEL and without.
+func TestTires(t *testing.T) {
+	for expression, most := range map[string]int{"at_tick > 5": 30_000, "string(at_tick) == '5'": 1_500} {
+		x, err := compile(t, decoders.Dem, expression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, c := x.Matcher(), candidate(t, decoders.Dem, &demv1.Event{Kind: &demv1.Event_EntityUpdated{EntityUpdated: &demv1.EntityUpdated{}}}, "x")
+		for range 2 { // and again
+			n := 0
+			for tired := false; !tired && n <= most; n++ {
+				if _, err := m.Match(c); err != nil {
+					t.Fatal(err)
+				}
+				tired = m.Tired()
+			}
+			if n > most || n < most/4 {
+				t.Errorf("%s: others get their turn after %d events", expression, n)
+			}
+		}
+	}
+}
+
 // BenchmarkRefuse: what hostile expressions cost.
 func BenchmarkRefuse(b *testing.B) {
 	for name, expression := range map[string]string{
