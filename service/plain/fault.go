@@ -41,11 +41,11 @@ func badRequest(field, problem string) *fault {
 	return f
 }
 
-// nameOf returns a code's name as Connect writes it.
+// nameOf returns the name of an error's code as Connect writes it.
 func nameOf(code codes.Code) string {
 	var b strings.Builder
 	for i, r := range code.String() {
-		if i > 0 && unicode.IsUpper(r) && code != codes.OK {
+		if i > 0 && unicode.IsUpper(r) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))

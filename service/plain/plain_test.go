@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/plain"
@@ -47,29 +48,45 @@ func (e *endless) SetReadDeadline(time.Time) error {
 // TestUpload: no more of an upload is read than the service takes, the data is the body's, and a call that ends does not wait for
 // the rest.
 func TestUpload(t *testing.T) {
+	t.Run("stored", func(t *testing.T) {
+		testUpload(t, "/v1/replays", 100, func() part { return new(replaydv1.CreateReplayRequest) }) // for which the limit is not
+	})
+	t.Run("decoded", func(t *testing.T) {
+		testUpload(t, "/v1/decode", 1<<20, func() part { return new(replaydv1.DecodeReplayRequest) })
+	})
+}
+
+// part is a message of an upload.
+type part interface {
+	proto.Message
+	GetData() []byte
+}
+
+func testUpload(t *testing.T, path string, limit int64, message func() part) {
+	t.Helper()
 	const parts = 5
 	body := &endless{ResponseWriter: httptest.NewRecorder(), deadline: make(chan struct{}), waiting: make(chan struct{})}
 	body.left.Store(parts)
 	received := make(chan error, 1)
 	plain.New(func(_ string, ss grpc.ServerStream) error {
-		options := new(replaydv1.CreateReplayRequest)
-		if err := ss.RecvMsg(options); err != nil || options.GetOptions() == nil || body.read.Load() > 0 {
+		options := message()
+		if err := ss.RecvMsg(options); err != nil || proto.Size(options) == 0 || len(options.GetData()) > 0 || body.read.Load() > 0 {
 			t.Errorf("%v: %v after %d bytes", err, options, body.read.Load())
 		}
 		taken := int64(0)
 		for range parts {
-			part := new(replaydv1.CreateReplayRequest)
-			if err := ss.RecvMsg(part); err != nil {
+			next := message()
+			if err := ss.RecvMsg(next); err != nil {
 				t.Error(err)
 			}
-			if taken += int64(len(part.GetData())); taken == 0 || body.read.Load() != taken {
+			if taken += int64(len(next.GetData())); taken == 0 || body.read.Load() != taken {
 				t.Errorf("%d bytes are read when %d were taken", body.read.Load(), taken)
 			}
 		}
-		go func() { received <- ss.RecvMsg(new(replaydv1.CreateReplayRequest)) }()
+		go func() { received <- ss.RecvMsg(message()) }()
 		<-body.waiting
 		return status.Error(codes.Unavailable, "enough")
-	}, 100).ServeHTTP(body, httptest.NewRequest(http.MethodPost, "/v1/replays", body))
+	}, limit).ServeHTTP(body, httptest.NewRequest(http.MethodPost, path, body))
 	select {
 	case err := <-received:
 		if err == nil {

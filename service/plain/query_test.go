@@ -102,6 +102,20 @@ func TestQueriesRefused(t *testing.T) {
 	}
 }
 
+// TestEnums: values of enums are spelt in small letters, and what the API says for nothing is no value.
+func TestEnums(t *testing.T) {
+	req := &replaydv1.ListReplaysRequest{}
+	want := []replaydv1.Format{replaydv1.Format_FORMAT_DEM, replaydv1.Format_FORMAT_SC2REPLAY}
+	if refused := asked(t, "/v1/replays?format=dem,sc2replay", req); refused != "" || !slices.Equal(req.GetFormats(), want) {
+		t.Errorf("asks for %v: %s", req.GetFormats(), refused)
+	}
+	for _, value := range []string{"unspecified", "Dem", "DEM", "", "dem,", "other"} {
+		if refused := asked(t, "/v1/replays?format="+value, req); !strings.Contains(refused, `"field":"format"`) {
+			t.Errorf("%q: answered %s", value, refused)
+		}
+	}
+}
+
 // TestConditions: each condition of a filter has a parameter, of streams, of uploads and of tables, whose path has the kind.
 func TestConditions(t *testing.T) {
 	var conditions func(of protoreflect.MessageDescriptor) []protoreflect.FullName
