@@ -116,6 +116,14 @@ func TestFactsAnywhere(t *testing.T) {
 		same(t, name+", without types", walk(t, data, dem.Options{Kinds: isFact, Types: none}, nil), facts)
 		some := only(whole, func(p *placed) bool { return isFact(p.kind) || p.kind == dem.KindTick })
 		same(t, name+", facts and ticks", walk(t, data, dem.Options{Kinds: func(k dem.Kind) bool { return isFact(k) || k == dem.KindTick }}, nil), some)
+		kinds := map[dem.Kind]bool{}
+		for i := range facts {
+			kinds[facts[i].kind] = true
+		}
+		for kind := range kinds {
+			alone := dem.Options{Kinds: func(k dem.Kind) bool { return k == kind }}
+			same(t, fmt.Sprintf("%s, only %v", name, kind), walk(t, data, alone, nil), only(facts, func(p *placed) bool { return p.kind == kind }))
+		}
 		for i := range facts {
 			p := &facts[i]
 			before := p.at.Own()

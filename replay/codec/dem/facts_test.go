@@ -1,6 +1,7 @@
 package dem_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func choose(t *testing.T, include ...*replaydv1.EventFilter) *filter.Filter {
 // TestFacts: facts come to those who name them, whatever else they ask for, and to a stream that begins at any of them.
 func TestFacts(t *testing.T) {
 	rounds, _ := demtest.Rounds(9, 4, demtest.ByCounts)
-	files := map[string][]byte{"rounds": rounds, "players of dota": sampleFile(t, "players of dota"), "players of citadel": sampleFile(t, "players of citadel")}
+	files := map[string][]byte{"rounds": rounds, "players of dota": sampleFile(t, "players of dota"), "players of csgo": sampleFile(t, "players of csgo"), "players of citadel": sampleFile(t, "players of citadel")}
 	var kinds []string
 	for _, kind := range encoder.Codec.Filters.Kinds {
 		if kind.Fact {
@@ -65,7 +66,7 @@ func TestFacts(t *testing.T) {
 				t.Fatalf("%s: from %v are %d events, want %d", name, whole.marks[i].Next, len(got.events), len(whole.events)-i-1)
 			}
 		}
-		testFactsOfPlayer(t, name, data, &whole)
+		testFactsOf(t, name, data, &whole)
 	}
 	for _, kind := range kinds {
 		if !met[kind] {
@@ -78,24 +79,41 @@ func kindOf(ev *demv1.Event) string {
 	return string(ev.ProtoReflect().WhichOneof(ev.ProtoReflect().Descriptor().Oneofs().ByName("kind")).Name())
 }
 
-// testFactsOfPlayer: a filter of a player's kills and hits selects those in which the player is either side.
-func testFactsOfPlayer(t *testing.T, name string, data []byte, whole *stream) {
+// testFactsOf: a filter of a player, or of a team, selects the facts in which any of those who did it or had it done is the player, or of the team.
+func testFactsOf(t *testing.T, name string, data []byte, whole *stream) {
 	t.Helper()
-	const player = 1
-	of := func(actors ...*demv1.Actor) bool {
-		return slices.ContainsFunc(actors, func(a *demv1.Actor) bool { return a != nil && a.PlayerId != nil && a.GetPlayerId() == player })
-	}
-	var want []string
+	const player, team = 1, 3
+	kinds := map[string]bool{}
+	var players, teams []string
 	for i, ev := range whole.list {
-		if k := ev.GetFactKill(); k != nil && of(k.GetKiller(), k.GetVictim()) {
-			want = append(want, whole.events[i])
+		kind := kindOf(ev)
+		if !strings.HasPrefix(kind, "fact_") {
+			continue
 		}
-		if d := ev.GetFactDamage(); d != nil && of(d.GetAttacker(), d.GetVictim()) {
-			want = append(want, whole.events[i])
+		isPlayer, isTeam := false, false
+		fact := ev.ProtoReflect().Get(ev.ProtoReflect().WhichOneof(ev.ProtoReflect().Descriptor().Oneofs().ByName("kind"))).Message()
+		for i := range fact.Descriptor().Fields().Len() {
+			f := fact.Descriptor().Fields().Get(i)
+			if f.Message() == nil || f.Message().Name() != "Actor" || f.IsList() {
+				continue
+			}
+			kinds[kind] = true
+			if a, ok := fact.Get(f).Message().Interface().(*demv1.Actor); ok && fact.Has(f) {
+				isPlayer, isTeam = isPlayer || a.PlayerId != nil && a.GetPlayerId() == player, isTeam || a.GetTeam() == team
+			}
+		}
+		if isPlayer {
+			players = append(players, whole.events[i])
+		}
+		if isTeam {
+			teams = append(teams, whole.events[i])
 		}
 	}
-	got, _ := read(t, open(t, data, codec.Options{Filter: choose(t, &replaydv1.EventFilter{Kinds: []string{"fact_kill", "fact_damage"}, Players: []int32{player}})}), 100)
-	if !slices.Equal(got.events, want) || len(want) == 0 {
-		t.Errorf("%s: %d kills and hits of a player, want %d\n%s", name, len(got.events), len(want), strings.Join(got.events, "\n"))
+	named := slices.Sorted(maps.Keys(kinds))
+	for what, want := range map[*replaydv1.EventFilter][]string{{Kinds: named, Players: []int32{player}}: players, {Kinds: named, Teams: []int32{team}}: teams} {
+		got, _ := read(t, open(t, data, codec.Options{Filter: choose(t, what)}), 100)
+		if !slices.Equal(got.events, want) || len(want) == 0 {
+			t.Errorf("%s: %d facts of %v, want %d", name, len(got.events), what, len(want))
+		}
 	}
 }
