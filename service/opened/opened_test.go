@@ -139,8 +139,9 @@ func (h *house) nothing(tb testing.TB) {
 		time.Sleep(time.Millisecond)
 		files = h.open(tb)
 	}
-	if memory, feeds := h.admission.Taken(admission.Memory), h.Feeds(); memory != 0 || feeds != 0 || len(files) > 0 {
-		tb.Errorf("%d bytes are taken, there are %d feeds, and %v is open", memory, feeds, files)
+	memory, taken, feeds := h.admission.Taken(admission.Memory), h.admission.Taken(admission.Feeds), h.Feeds()
+	if memory != 0 || taken != 0 || feeds != 0 || len(files) > 0 {
+		tb.Errorf("%d bytes and %d feeds are taken, there are %d feeds, and %v is open", memory, taken, feeds, files)
 	}
 }
 
@@ -159,6 +160,7 @@ func TestOwner(t *testing.T) {
 	}{
 		"as it is":           {req: &replaydv1.StreamEventsRequest{Replay: "r/game"}},
 		"tables":             {req: &replaydv1.StreamEventsRequest{Replay: "r/game", Encoding: arrow}},
+		"names of players":   {req: &replaydv1.StreamEventsRequest{Replay: "r/game", ResolvePlayers: true}},
 		"random access":      {req: &replaydv1.StreamEventsRequest{Replay: "r/map"}},
 		"compressed, a feed": {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true}},
 		"compressed, alone":  {req: &replaydv1.StreamEventsRequest{Replay: "r/packed", Follow: true, Encoding: arrow}},
@@ -509,6 +511,49 @@ func TestDescribe(t *testing.T) {
 		}
 		_ = file.Close()
 		h.nothing(t)
+	}
+}
+
+// TestReport: a report takes memory of its decoder meanwhile, and gives it back.
+func TestReport(t *testing.T) {
+	h := build(t, admission.Amounts{admission.Streams: 10, admission.Memory: enough})
+	for _, name := range []string{"game", "demo", "map"} {
+		file, err := source.OpenLocal(filepath.Join(h.dir, name), source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var during int64
+		report, err := h.Report(h.call(t), file, nil, func() error {
+			during = h.admission.Taken(admission.Memory)
+			return nil
+		})
+		if err != nil || report == nil || name == "demo" && during == 0 {
+			t.Errorf("%s: %v, %v, %d bytes were taken", name, report, err, during)
+		}
+		_ = file.Close()
+		h.nothing(t)
+	}
+}
+
+// TestStart: where a stream may begin.
+func TestStart(t *testing.T) {
+	h := build(t, admission.Amounts{})
+	for _, test := range []struct {
+		start *replaydv1.Start
+		field string
+	}{
+		{&replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 1}}, ""},
+		{&replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: stream.MaxLastEvents}}, ""},
+		{&replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: stream.MaxLastEvents + 1}}, "start.last_events"},
+		{&replaydv1.Start{At: &replaydv1.Start_LastEvents{}}, "start.last_events"},
+		{&replaydv1.Start{At: &replaydv1.Start_Tick{Tick: -5}}, ""},
+		{&replaydv1.Start{At: &replaydv1.Start_Cursor{}}, "start.cursor"},
+	} {
+		c, err := h.Open(t.Context(), &replaydv1.StreamEventsRequest{Replay: "r/game", Start: test.start})
+		check(t, err, test.field, nil)
+		if err == nil {
+			c.Replay.Close()
+		}
 	}
 }
 
