@@ -517,8 +517,8 @@ func python(t *testing.T) string {
 	return name
 }
 
-// TestEngines: pyiceberg and DuckDB read the same rows, also after some were rewritten, and some replaced. With SPARK_PYTHON, a Python that has pyspark and
-// pyiceberg, and ICEBERG_JAR, Iceberg's runtime for it, so does Spark.
+// TestEngines: pyiceberg and DuckDB read the same rows, also after some were rewritten, and some replaced. With SPARK_PYTHON, a Python that has pyspark,
+// Dask and pyiceberg, and ICEBERG_JAR, Iceberg's runtime for Spark, so do Spark and Dask.
 func TestEngines(t *testing.T) {
 	python := python(t)
 	dir, games := t.TempDir(), t.TempDir()
@@ -553,9 +553,12 @@ func TestEngines(t *testing.T) {
 	if spark == "" {
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), spark, filepath.Join("testdata", "spark.py"), os.Getenv("ICEBERG_JAR"), dir, string(b))
-	cmd.Env = append(os.Environ(), "TZ=UTC")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "tables are the same by pyiceberg and Spark") {
-		t.Fatalf("%v: %s", err, out)
+	for engine, args := range map[string][]string{"Spark": {"spark.py", os.Getenv("ICEBERG_JAR"), dir, string(b)}, "Dask": {"dask_tables.py", dir, string(b)}} {
+		args[0] = filepath.Join("testdata", args[0])
+		cmd := exec.CommandContext(t.Context(), spark, args...)
+		cmd.Env = append(os.Environ(), "TZ=UTC")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "tables are the same by pyiceberg and "+engine) {
+			t.Errorf("%s: %v: %s", engine, err, out)
+		}
 	}
 }

@@ -172,6 +172,8 @@ func (q *queue) pop() (string, bool) {
 	}
 	name := q.names[len(q.names)-1]
 	q.names = q.names[:len(q.names)-1]
-	delete(q.in, name)
+	if delete(q.in, name); len(q.names) == 0 {
+		q.names, q.in = nil, nil // which keep the size that they had at most
+	}
 	return name, true
 }

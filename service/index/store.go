@@ -116,7 +116,7 @@ func (x *Index) store() error {
 			list = append(list, change{name, e})
 		}
 	}
-	clear(x.dirty)
+	x.dirty = map[string]bool{} // a map that was emptied keeps its size: that of all files, after they were met
 	x.mu.Unlock()
 	if len(list) == 0 {
 		return nil
