@@ -9,7 +9,6 @@ Each cell that both have must be equal, except those of GEM, where the reason is
 """
 
 import bisect
-import collections
 import re
 import sys
 import tempfile
@@ -140,11 +139,10 @@ def counter_strike(demo):
 
         # How players stand at each tick.
         c = Count(f"{demo}: players at each tick")
-        alone = collections.Counter()
         for b in d.snapshots(every=1).to_dicts():
             a = ours.get((b["tick"], b["steamid"], b["name"]))
             if a is None:
-                alone[b["tick"]] += 1
+                c.failed["rows"].append((b["tick"], "none", b["name"]))
                 continue
             cells = named(a, b, health="health", armor="armor", money="money") | {f"place.{k}": (a["place"][k], b[k]) for k in "xyz"}
             cells |= {"pitch": (a["angles"]["x"], b["pitch"]), "yaw": (a["angles"]["y"], b["yaw"]), "side": (SIDES[a["team"]], b["side"])}
@@ -156,7 +154,6 @@ def counter_strike(demo):
             for name, (x, y) in cells.items():
                 c.cell(name, (b["tick"], b["name"]), x, y)
         ok = c.tell() and ok
-        print(f"    {sum(alone.values())} rows of awpy are of {len(alone)} ticks without samples: {sorted(alone)[:5]}")
     return ok
 
 

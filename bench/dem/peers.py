@@ -162,11 +162,11 @@ def counter_strike(demo):
             refused += no
             for r in some:
                 rows.setdefault((r["at_tick"], owner.get((r["at_tick"], r["sample_entity_index"]))), {}).update(r)
-        c, alone, without = Count(f"{demo}: {cls}"), 0, set()
+        c, without = Count(f"{demo}: {cls}"), set()
         for r in p.parse_ticks(list(found)).to_dict("records"):
             row = rows.get((r["tick"], int(r["steamid"])))
             if row is None:
-                alone += 1
+                c.failed["rows"].append((r["tick"], "none", r["steamid"]))
                 continue
             for name, ours in found.items():
                 if name not in r:
@@ -175,7 +175,7 @@ def counter_strike(demo):
                     c.cell(ours, r["tick"], plain(row[ours]), r[name])
         ok = c.tell() and ok
         print(f"    of {len(theirs)} fields {len(found) - len(refused) - len(without)} are compared; {len(refused)} are refused, as lists or of types"
-              f" that are not certain; {len(without)} are in no row of demoparser2; {alone} rows of demoparser2 are of a tick without samples, the last one")
+              f" that are not certain; {len(without)} are in no row of demoparser2")
     return ok
 
 
@@ -216,12 +216,12 @@ def deadlock(demo):
             columns = set(COLUMNS.values()) - ({"m_iLane"} if cls == "CCitadel_Destroyable_Building" else set())
             for r in wide(demo, cls, [*columns, "CBodyComponent.place"])[0]:
                 rows[r["at_tick"], r["sample_entity_index"]] = r
-        c, alone = Count(f"{demo}: {what}"), 0
+        c = Count(f"{demo}: {what}")
         for r in getattr(d, what).to_dicts():
             key = r["tick"], r["entity_id"]
             row = rows.get(key)
             if row is None:
-                alone += 1
+                c.failed["rows"].append((*key, "none"))
                 continue
             for theirs, ours in COLUMNS.items():
                 if ours in row:
@@ -229,7 +229,6 @@ def deadlock(demo):
             for x, of in row["CBodyComponent.place"].items():  # boon's have 16384 less, as float32
                 c.cell(f"place.{x}", key, float32(of - 16384), r[x])
         ok = c.tell() and ok
-        print(f"    {alone} rows of boon are of a tick without samples, the last one")
     return ok
 
 
