@@ -27,7 +27,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestTampered moves a character in a single tick, or from a tick on for a while, and expects that it is found in that tick.
+// TestTampered moves a character in a single tick, or from a tick on for a while, and expects that it is found in that tick, or in the next one:
+// in an old recording it may be where it would be if an input had come into effect a tick later, which does not last.
 func TestTampered(t *testing.T) {
 	for name, g := range map[string]*game{"race": race(t), "arms": room(t, "arms"), "ninja": room(t, "ninja")} {
 		t.Run(name, func(t *testing.T) { tamper(t, g) })
@@ -80,7 +81,7 @@ func tamper(t *testing.T, g *game) {
 			}
 		}
 		found := slices.ContainsFunc(tampered.play(), func(r physics.Result) bool {
-			return r.Tick == tick && r.ClientID == id && r.Mark == physics.Corrected
+			return (r.Tick == tick || r.Tick == tick+1) && r.ClientID == id && r.Mark == physics.Corrected
 		})
 		if !found {
 			t.Errorf("client %d is moved by %d, %d from tick %d on for %d: not found", id, dx, dy, tick, length)
