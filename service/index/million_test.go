@@ -59,7 +59,7 @@ func (s objects) Stat(_ context.Context, name string) (fs.FileInfo, error) { ret
 
 func (s objects) Open(_ context.Context, name string) (source.Handle, error) {
 	o := s.find(name)
-	o.Reader = bytes.NewReader(game(o.n + 1))
+	o.Reader = bytes.NewReader(game(o.n+1, "prev_game_uuid", uuid(o.n)))
 	return o, nil
 }
 

@@ -31,7 +31,9 @@ def spark(archive, directory, jar):
     from pyspark.sql import SparkSession
 
     catalog = "spark.sql.catalog.archive"
-    builder = SparkSession.builder.master("local[2]").config("spark.jars", jar).config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    builder = SparkSession.builder.master("local[2]").config("spark.jars", jar).config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.sql.parquet.enableVectorizedReader", "false")  # that of Spark 3.5 does not know all encodings
     builder = builder.config(catalog, "org.apache.iceberg.spark.SparkCatalog").config(catalog + ".type", "hadoop")
     session = builder.config(catalog + ".warehouse", archive).config("spark.sql.shuffle.partitions", "2").getOrCreate()
     return lambda query: session.sql(query).collect()[0][0], [
