@@ -52,22 +52,13 @@ func (c *mergeCmd) Validate() error {
 
 // Run merges what is staged.
 func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
-	place, done, err := c.place(ctx, c.To)
+	places, done, err := c.places(ctx, append([]string{c.To}, c.From...))
 	if err != nil {
 		return err
 	}
 	defer done()
-	var from []archive.Place
-	for _, name := range c.From {
-		place, done, err := c.place(ctx, name)
-		if err != nil {
-			return err
-		}
-		defer done()
-		from = append(from, place)
-	}
-	log := c.Logger(con)
-	a := archive.New(place, archive.Options{FileBytes: c.Size, Keep: c.Keep, Lease: c.Lease, Log: log})
+	log, from := c.Logger(con), places[1:]
+	a := archive.New(places[0], archive.Options{FileBytes: c.Size, Keep: c.Keep, Lease: c.Lease, Log: log})
 	for {
 		r, err := a.Merge(ctx)
 		for ; err == nil && len(from) > 0; from = from[1:] { // after what is staged, which is newer
@@ -95,6 +86,25 @@ func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
 		case <-time.After(c.Every):
 		}
 	}
+}
+
+// places opens places. The caller calls done.
+func (c *mergeCmd) places(ctx context.Context, names []string) (all []archive.Place, done func(), err error) {
+	var opened []func()
+	done = func() {
+		for _, one := range opened {
+			one()
+		}
+	}
+	for _, name := range names {
+		place, one, err := c.place(ctx, name)
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		all, opened = append(all, place), append(opened, one)
+	}
+	return all, done, nil
 }
 
 // place opens a place.
