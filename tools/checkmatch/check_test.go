@@ -119,7 +119,7 @@ func byCSDM(m *match, text []byte) []result {
 
 // TestCheck: matches of our own are as others would say, and each change of what they say is found.
 func TestCheck(t *testing.T) {
-	match, played := demtest.LongMatch(5, 1)
+	match, played := demtest.LongMatch(5, 2)
 	if got := checked(t, match, byOpenDota, said(played)); len(got) > 0 {
 		t.Errorf("Dota 2:\n%s", strings.Join(got, "\n"))
 	}
