@@ -81,6 +81,10 @@ func TestCrash(t *testing.T) {
 			{wrote: []game{silent("a", 1, 0), busy("copy", 1, 0, 0.5), silent("b", 2, 10)}, writers: "a b", next: map[string]string{"copy": "", "a": ""}},
 			{writers: "b", next: map[string]string{"a": ""}}, // b began before
 		},
+		"a copy of the file of which that is not known": {
+			{wrote: []game{silent("a", 1, 0), busy("copy", 1, 0, 0.5), silent("x", 2, 0)}, writers: "a x", unknown: "copy"},
+			{wrote: []game{silent("y", 3, 10)}, writers: "a y", unknown: "copy", next: map[string]string{"x": "y", "a": ""}},
+		},
 		"it is not known whether it has a writer": {
 			{wrote: []game{silent("a", 1, 0), silent("b", 2, 10)}, writers: "b", unknown: "a", next: map[string]string{"a": ""}},
 		},

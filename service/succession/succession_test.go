@@ -40,6 +40,9 @@ func TestDecide(t *testing.T) {
 		"removed":                   {succession.Situation{Lost: source.ErrRemoved, GoOn: true}, succession.Verdict{Step: succession.End}},
 		"removed, another names it": {succession.Situation{Lost: source.ErrRemoved, GoOn: true, Found: succession.Found{Linked: linked}}, succession.Verdict{Step: succession.GoOn, To: linked}},
 		"shrunk, another names it":  {succession.Situation{Lost: source.ErrShrunk, GoOn: true, Found: succession.Found{Linked: linked}}, succession.Verdict{Step: succession.End}},
+		"unreadable, another names it": {
+			succession.Situation{Lost: source.ErrIO, GoOn: true, Found: succession.Found{Linked: linked}}, succession.Verdict{Step: succession.End},
+		},
 		"vouched for": {
 			succession.Situation{GoOn: true, Rule: succession.NextInDirectory, Found: succession.Found{Next: next}},
 			succession.Verdict{Step: succession.GoOn, To: next, Left: true},
