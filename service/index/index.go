@@ -92,6 +92,7 @@ func placeOf(e *Entry) place { return place{root(e.Name), e.ID} }
 type rootState struct {
 	reading sync.Mutex    // held during each check in the root and until its result is recorded, so that results stay in order
 	reads   atomic.Uint64 // how often one of its directories was read; it changes with the index locked
+	usable  chan struct{} // closed when requests need not wait: the root is settled, or is listed and known from an earlier run
 	settled chan struct{} // closed when the whole root was read once
 	waiting queue         // with every: files to identify and then to survey
 
@@ -139,18 +140,18 @@ func Open(c Config) (*Index, error) {
 	x.changes.wake = make(chan struct{})
 	x.local.wake = make(chan struct{}, 1)
 	x.ctx, x.stop = context.WithCancel(context.Background())
+	for _, r := range c.Files.Roots() {
+		state := &rootState{usable: make(chan struct{}), settled: make(chan struct{}), every: r.Every(), sources: r.Sources()}
+		state.waiting.wake = make(chan struct{}, 1)
+		x.roots[r.Alias] = state
+	}
 	if err := x.load(); err != nil {
 		x.stop()
 		return nil, err
 	}
-	for _, r := range c.Files.Roots() {
-		state := &rootState{settled: make(chan struct{}), every: r.Every(), sources: r.Sources()}
-		state.waiting.wake = make(chan struct{}, 1)
-		x.roots[r.Alias] = state
-	}
 	for alias, state := range x.roots {
 		x.wg.Go(func() {
-			x.enter(alias)
+			x.enter(alias, state)
 			close(state.settled)
 			if state.every > 0 {
 				x.list(alias, state)
@@ -172,8 +173,16 @@ func Open(c Config) (*Index, error) {
 // settle removes the stored entries of files that are gone, once all roots were read. It keeps the entries below a missing
 // root, which may come back.
 func (x *Index) settle() {
-	if x.Ready(x.ctx) != nil {
-		return
+	for _, state := range x.roots {
+		select {
+		case <-state.settled:
+		case <-x.ctx.Done():
+			select {
+			case <-state.settled: // before the index was closed
+			default:
+				return
+			}
+		}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -195,14 +204,15 @@ func (x *Index) Close() error {
 	return x.close()
 }
 
-// ready waits until the root of a name was read once. With an empty name it waits for every root in the scope.
+// ready waits until the root of a name was read once, or is known from an earlier run. With an empty name it waits for every root in the
+// scope.
 func (x *Index) ready(ctx context.Context, name string, scope Scope) error {
 	for alias, state := range x.roots {
 		if name != "" && alias != root(name) || !scope.has(alias) {
 			continue
 		}
 		select {
-		case <-state.settled:
+		case <-state.usable:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-x.ctx.Done():
@@ -212,7 +222,7 @@ func (x *Index) ready(ctx context.Context, name string, scope Scope) error {
 	return nil
 }
 
-// Ready waits until all roots were read once.
+// Ready waits until all roots were read once, or are known from an earlier run.
 func (x *Index) Ready(ctx context.Context) error { return x.ready(ctx, "", Everything()) }
 
 // get returns the entry of a name, or nil.

@@ -43,6 +43,38 @@ func (x *Index) relist(ctx context.Context, name string) {
 	}
 }
 
+// patience is how long requests wait for the first listing of a root that is known from an earlier run.
+const patience = 500 * time.Millisecond
+
+// recall makes the stored entries of objects the present ones until their root is listed, so that requests after a start need not wait for
+// that, which may take minutes. Nobody else may have the index yet.
+func (x *Index) recall(stored []*Entry) {
+	for _, e := range stored {
+		x.reach(dirOf(e.Name))
+		x.put(nil, e)
+		if x.wanted(e) {
+			x.queueOf(e.Name).push(e)
+		}
+	}
+	x.dirty = map[string]bool{} // they are stored
+}
+
+// recalls reports whether a stored entry is one for recall.
+func (x *Index) recalls(e *Entry) bool {
+	return e.Fixed && x.listed(e.Name) && x.depthOf(dirOf(e.Name)) > 0
+}
+
+// reach returns a directory, which it adds with those above it if they are not known.
+func (x *Index) reach(dir string) *directory {
+	if x.dirs[dir] == nil {
+		x.add(dir)
+		if above := dirOf(dir); above != "." {
+			x.reach(above).dirs[dir] = true
+		}
+	}
+	return x.dirs[dir]
+}
+
 // listing returns a function that waits until a root was listed once.
 func (x *Index) listing(state *rootState) func() {
 	return func() {

@@ -22,58 +22,51 @@ import (
 // objects is a store of many games in directories of 1,000. Only their headers differ.
 type objects int
 
+// object is an open one.
 type object struct {
-	name string
-	n    int
-	dir  bool
 	*bytes.Reader
+	stat source.Object
 }
 
-func (o object) Name() string       { return o.name }
-func (o object) IsDir() bool        { return o.dir }
-func (o object) Sys() any           { return nil }
-func (o object) ModTime() time.Time { return time.Unix(1700000000, 0) }
-func (o object) Size() int64        { return int64(len(sample())) }
-func (o object) Mode() fs.FileMode {
-	if o.dir {
-		return fs.ModeDir
-	}
-	return 0
-}
-
-// FileID implements source.Object.
-func (o object) FileID() source.ID          { return source.ID{Device: 1, Inode: uint64(o.n) + 1} }
-func (o object) Stat() (fs.FileInfo, error) { return o, nil }
+func (o object) Stat() (fs.FileInfo, error) { return o.stat, nil }
 func (o object) Close() error               { return nil }
 
 func (objects) String() string       { return "objects" }
 func (objects) Path(string) string   { return "" }
 func (objects) Every() time.Duration { return time.Hour }
 
-func (objects) find(name string) object {
-	n, err := strconv.Atoi(strings.TrimSuffix(path.Base(name), ".teehistorian"))
-	return object{name: path.Base(name), n: n, dir: err != nil || !strings.HasSuffix(name, ".teehistorian")}
+func (objects) find(name string) (at source.Object, n int) {
+	at.Base = path.Base(name)
+	file, is := strings.CutSuffix(at.Base, ".teehistorian")
+	n, _ = strconv.Atoi(file)
+	if at.Dir = !is; is {
+		at.Contents, at.Bytes, at.Written = source.ID{Device: 1, Inode: uint64(n) + 1}, int64(len(sample())), time.Unix(1700000000, 0)
+	}
+	return at, n
 }
 
-func (s objects) Stat(_ context.Context, name string) (fs.FileInfo, error) { return s.find(name), nil }
+func (s objects) Stat(_ context.Context, name string) (fs.FileInfo, error) {
+	at, _ := s.find(name)
+	return at, nil
+}
 
 func (s objects) Open(_ context.Context, name string) (source.Handle, error) {
-	o := s.find(name)
-	o.Reader = bytes.NewReader(game(o.n+1, "prev_game_uuid", uuid(o.n)))
-	return o, nil
+	at, n := s.find(name)
+	return object{bytes.NewReader(game(n+1, "prev_game_uuid", uuid(n))), at}, nil
 }
 
 func (s objects) ReadDir(_ context.Context, dir string, each func(fs.FileInfo)) (fs.FileInfo, error) {
 	if dir == "." {
 		for i := range (int(s) + 999) / 1000 {
-			each(object{name: fmt.Sprintf("d%04d", i), dir: true})
+			each(source.Object{Base: fmt.Sprintf("d%04d", i), Dir: true})
 		}
 	} else if n, err := strconv.Atoi(strings.TrimPrefix(dir, "d")); err == nil {
 		for i := n * 1000; i < min(int(s), (n+1)*1000); i++ {
-			each(s.find(fmt.Sprintf("%08d.teehistorian", i)))
+			at, _ := s.find(fmt.Sprintf("%08d.teehistorian", i))
+			each(at)
 		}
 	}
-	return s.find(dir), nil
+	return s.Stat(context.Background(), dir)
 }
 
 // TestObjects measures an index of INDEX_OBJECTS objects of a bucket: its memory, and a first search after a restart.

@@ -24,11 +24,21 @@ const (
 func dirOf(name string) string { return path.Dir(name) }
 
 // enter adds a root, with all files and directories below it.
-func (x *Index) enter(alias string) {
+func (x *Index) enter(alias string, state *rootState) {
 	x.mu.Lock()
-	x.add(alias)
+	known := x.dirs[alias] != nil
+	if !known {
+		x.add(alias)
+	}
 	x.mu.Unlock()
-	x.begin(alias, x.Depth)
+	usable := sync.OnceFunc(func() { close(state.usable) })
+	defer usable()
+	if !known {
+		x.begin(alias, x.Depth)
+		return
+	}
+	defer time.AfterFunc(patience, usable).Stop()
+	x.relist(x.ctx, alias)
 }
 
 // add adds a directory, without reading it. The index must be locked.

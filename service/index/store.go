@@ -38,6 +38,7 @@ func (x *Index) load() (err error) {
 	if x.Path == "" {
 		return nil
 	}
+	var recalled []*Entry
 	x.stored, err = database.Open(x.Path, func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bucketName)
 		if err != nil {
@@ -62,6 +63,10 @@ func (x *Index) load() (err error) {
 					e.Survey = nil
 				}
 				x.intern(e)
+				if x.recalls(e) {
+					recalled = append(recalled, e)
+					return nil
+				}
 				x.facts[e.Name] = e
 				x.byID[placeOf(e)] = e
 			}
@@ -74,6 +79,7 @@ func (x *Index) load() (err error) {
 	if err != nil {
 		return fmt.Errorf("index %q: %w", x.Path, err)
 	}
+	x.recall(recalled)
 	return nil
 }
 

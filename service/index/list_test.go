@@ -1,0 +1,78 @@
+package index_test
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/replayd/replayd/service/catalog"
+	"github.com/replayd/replayd/service/index"
+)
+
+// held is a store whose directories are not read until it is let go.
+type held struct {
+	objects
+	free    chan struct{}
+	without string // the file that it no longer has
+}
+
+func (h held) ReadDir(ctx context.Context, dir string, each func(fs.FileInfo)) (fs.FileInfo, error) {
+	select {
+	case <-h.free:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return h.objects.ReadDir(ctx, dir, func(info fs.FileInfo) {
+		if info.Name() != h.without {
+			each(info)
+		}
+	})
+}
+
+// TestRecalled: objects that were known when the index was closed are found before their store is listed again, which then tells what has
+// changed.
+func TestRecalled(t *testing.T) {
+	at := filepath.Join(t.TempDir(), "index")
+	begin := func(h held) *index.Index {
+		files, err := catalog.New([]catalog.Root{{Alias: "r", Store: h}}, catalog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := tryOpen(t, nil, func(c *index.Config) { c.Files, c.Path = files, at })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	all := func(x *index.Index) []string { return list(t, x, index.Query{Scope: index.Everything()}, 5000) }
+	let := make(chan struct{})
+	close(let)
+	const gone, late = "r/d0000/00000007.teehistorian", "r/d0001/00001500.teehistorian"
+	x := begin(held{objects: 1500, free: let})
+	await(t, "all are known", func() bool { return x.Figures().Identified == 1500 })
+	first := all(x)
+	closed(t, x)
+
+	h := held{objects: 1501, free: make(chan struct{}), without: filepath.Base(gone)}
+	x = begin(h)
+	if got := all(x); len(first) != 1500 || !slices.Equal(got, first) {
+		t.Errorf("%d are found before the store is listed, want the %d of before", len(got), len(first))
+	}
+	if e, err := x.InDirectory(t.Context(), "r/d0001", index.Everything()); err != nil || len(e) != 500 || !e[0].Identified {
+		t.Errorf("%d are in a directory: %v", len(e), err)
+	}
+	close(h.free)
+	want := append(slices.DeleteFunc(slices.Clone(first), func(name string) bool { return name == gone }), late)
+	await(t, "what has changed is there", func() bool { return slices.Equal(all(x), want) })
+	await(t, "the new one is known", func() bool { return x.Figures().Identified == 1500 })
+	closed(t, x)
+
+	h.free = make(chan struct{})
+	x = begin(h)
+	if got := all(x); !slices.Equal(got, want) {
+		t.Errorf("%d are found after another start, want %d", len(got), len(want))
+	}
+	closed(t, x)
+}
