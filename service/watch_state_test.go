@@ -175,7 +175,7 @@ func TestWatchState(t *testing.T) {
 	for step := 0; !over(); step++ {
 		if len(games["demo.dem"]) == 0 && step == 20 { // it has no end of its own
 			watchers[0].until("the demo settles", func(of *replaydv1.WatchedReplay) bool {
-				return of.GetDem() != nil && of.GetUnfinished() && isReported(t, d, of)
+				return of.GetDem() != nil && isReported(t, d, of)
 			})
 			if err := os.Remove(filepath.Join(dir, "demo.dem")); err != nil {
 				t.Fatal(err)

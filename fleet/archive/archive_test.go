@@ -414,6 +414,9 @@ func TestRows(t *testing.T) {
 
 // TestReplace: a replay with other contents replaces its rows, however often, and what is there already changes nothing.
 func TestReplace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector")
+	}
 	dir, games, want := t.TempDir(), t.TempDir(), t.TempDir()
 	kinds := []string{"player_diff", "message", "finish"}
 	steps := [][]bool{{true, true, true}, {false, true, true}, {false, false, true}, {true, false, true}}
@@ -520,6 +523,9 @@ func python(t *testing.T) string {
 // TestEngines: pyiceberg and DuckDB read the same rows, also after some were rewritten, and some replaced. With SPARK_PYTHON, a Python that has pyspark,
 // Dask and pyiceberg, and ICEBERG_JAR, Iceberg's runtime for Spark, so do Spark and Dask.
 func TestEngines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector")
+	}
 	python := python(t)
 	dir, games := t.TempDir(), t.TempDir()
 	kinds := []string{"player_diff", "message", "finish"}

@@ -172,11 +172,11 @@ func TestFence(t *testing.T) {
 type full struct {
 	quick
 
-	left *int
+	left *atomic.Int64
 }
 
 func (f full) room() error {
-	if *f.left--; *f.left < 0 {
+	if f.left.Add(-1) < 0 {
 		return &os.PathError{Op: "write", Path: f.Path, Err: syscall.ENOSPC}
 	}
 	return nil
@@ -195,15 +195,19 @@ func (f full) Put(ctx context.Context, name, draft string) error {
 
 // TestFull: wherever a disk becomes full, the error says so, and the same process goes on when there is room.
 func TestFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector")
+	}
 	games, want := t.TempDir(), t.TempDir()
 	for n := range 3 {
 		stage(t, want, again(t, games, 3*n, true), "finish")
 	}
 	merge(t, want, archive.Options{})
 	rows := rowsOf(t, want)
-	for most := 0; ; most += 13 {
+	for most := int64(0); ; most += 13 {
 		dir := t.TempDir()
-		left := 1 << 30
+		var left atomic.Int64
+		left.Store(1 << 30)
 		a := archive.New(full{place(dir), &left}, archive.Options{SmallFiles: 2, CommitReplays: 1, Keep: 1, Lease: lease})
 		stage(t, dir, again(t, games, 0, false), "finish")
 		if _, err := a.Merge(t.Context()); err != nil {
@@ -212,13 +216,13 @@ func TestFull(t *testing.T) {
 		for n := range 3 {
 			stage(t, dir, again(t, games, 3*n, true), "finish")
 		}
-		left = most
+		left.Store(most)
 		_, err := a.Merge(t.Context())
 		if err != nil && !errors.Is(err, syscall.ENOSPC) {
 			t.Fatal(err)
 		}
 		failed := err != nil
-		left = 1 << 30
+		left.Store(1 << 30)
 		if _, err := a.Merge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
