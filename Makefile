@@ -74,7 +74,7 @@ pgo: ## Write cmd/replayd/default.pgo again
 # With -json, for the report at the end. All of them run even after one has failed. Without debugging information programs
 # are compiled in six sevenths of the time and link in two thirds; without the profile nothing is compiled a second time; without paths
 # what was compiled in another clone serves; go vet is a part of make lint.
-TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))) -timeout 12m -ldflags=-w -gcflags=all=-dwarf=false -pgo=off -trimpath -vet=off
+TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))) -timeout 15m -ldflags=-w -gcflags=all=-dwarf=false -pgo=off -trimpath -vet=off
 
 # Tests soon drop most of what they allocate, and collecting it took a quarter of their processor time. So garbage is collected a fourth as
 # often. Tests that measure a heap set the percentage that they need, and programs that tests start do not inherit this one (commandtest).
