@@ -98,6 +98,11 @@ func Open(ctx context.Context, at Location, o Options) (*Bucket, error) {
 // String implements catalog.Store. It returns the URL without parameters.
 func (b *Bucket) String() string { return b.at.String() }
 
+// Place identifies where the objects lie: see catalog.Root.Place. An equal path of another service is another place.
+func (b *Bucket) Place() string {
+	return fmt.Sprintf("%q %q %q", b.at.Endpoint, b.at.Bucket, b.at.Path)
+}
+
 // Every implements catalog.Store.
 func (b *Bucket) Every() time.Duration { return b.at.Refresh }
 

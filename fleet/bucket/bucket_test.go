@@ -25,6 +25,20 @@ import (
 // hasty are budgets with which a test of failures is short.
 var hasty = bucket.Options{Attempts: 3, Pause: time.Millisecond, Silence: 2 * time.Second, Budget: 20 * time.Second}
 
+// TestPlace: two buckets are one place if service, bucket and path are the same, whatever their other parameters.
+func TestPlace(t *testing.T) {
+	const url = "s3://bucket/p?endpoint=http://127.0.0.1:1&region=eu-west-1"
+	place := open(t, url, bucket.Options{}).Place()
+	for other, same := range map[string]bool{
+		url + "&refresh=1h": true, strings.Replace(url, ":1&", ":2&", 1): false, strings.Replace(url, "bucket", "another", 1): false,
+		strings.Replace(url, "/p", "/q", 1): false,
+	} {
+		if got := open(t, other, bucket.Options{}).Place(); (got == place) != same {
+			t.Errorf("%s is %s, and %s is %s", url, place, other, got)
+		}
+	}
+}
+
 func open(tb testing.TB, url string, o bucket.Options) *bucket.Bucket {
 	tb.Helper()
 	at, err := bucket.Parse(url)

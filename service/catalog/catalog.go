@@ -35,6 +35,14 @@ func (r Root) Sources() bool {
 	return ok && s.Sources()
 }
 
+// Place identifies where the files of a Store lie, in each run alike and without credentials. It is empty where that is not known.
+func (r Root) Place() string {
+	if s, ok := r.Store.(interface{ Place() string }); ok {
+		return s.Place()
+	}
+	return ""
+}
+
 // store returns the root's Store.
 func (r Root) store() Store {
 	if r.Store != nil {

@@ -77,6 +77,7 @@ type Index struct {
 
 	stored *bbolt.DB // nil without Path
 	dirty  map[string]bool
+	places map[string]string // by alias: the places to store together with what is dirty, so that what is stored of a root is of its place
 	facts  map[string]*Entry // the stored entries of files that were not seen yet
 }
 
@@ -98,6 +99,9 @@ type rootState struct {
 
 	// every is the interval at which the root is listed again. It is 0 for a root whose changes are noticed.
 	every time.Duration
+	// place is where the files of a listed root lie, and known reports whether what is stored of the root is of that place.
+	place string
+	known bool
 	// sources is true if each directory of the root is an origin of its own.
 	sources bool
 	// failed is the error of the last listing of the root, or nil. It is guarded by Index.mu.
@@ -141,7 +145,7 @@ func Open(c Config) (*Index, error) {
 	x.local.wake = make(chan struct{}, 1)
 	x.ctx, x.stop = context.WithCancel(context.Background())
 	for _, r := range c.Files.Roots() {
-		state := &rootState{usable: make(chan struct{}), settled: make(chan struct{}), every: r.Every(), sources: r.Sources()}
+		state := &rootState{usable: make(chan struct{}), settled: make(chan struct{}), every: r.Every(), place: r.Place(), sources: r.Sources()}
 		state.waiting.wake = make(chan struct{}, 1)
 		x.roots[r.Alias] = state
 	}
@@ -188,8 +192,14 @@ func (x *Index) settle() {
 	defer x.mu.Unlock()
 	for name := range x.facts {
 		e, _ := x.files.Get(name)
-		if d := x.dirs[root(name)]; e == nil && (d == nil || !d.modified.IsZero()) {
+		if d := x.dirs[root(name)]; e == nil && (d == nil || !d.modified.IsZero() || x.listed(name) && !d.read.IsZero()) {
 			x.changed(name)
+		}
+	}
+	x.places = map[string]string{}
+	for alias, state := range x.roots {
+		if d := x.dirs[alias]; state.place != "" && d != nil && !d.read.IsZero() {
+			x.places[alias] = state.place
 		}
 	}
 	x.facts = map[string]*Entry{}

@@ -59,9 +59,11 @@ func (x *Index) recall(stored []*Entry) {
 	x.dirty = map[string]bool{} // they are stored
 }
 
-// recalls reports whether a stored entry is one for recall.
+// recalls reports whether a stored entry is one for recall. If an alias stands for another place than before, what was stored is of files
+// that nobody may see by it.
 func (x *Index) recalls(e *Entry) bool {
-	return e.Fixed && x.listed(e.Name) && x.depthOf(dirOf(e.Name)) > 0
+	state := x.of(e.Name)
+	return e.Fixed && state != nil && state.known && x.depthOf(dirOf(e.Name)) > 0
 }
 
 // reach returns a directory, which it adds with those above it if they are not known.

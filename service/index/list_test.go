@@ -16,7 +16,10 @@ type held struct {
 	objects
 	free    chan struct{}
 	without string // the file that it no longer has
+	place   string
 }
+
+func (h held) Place() string { return h.place }
 
 func (h held) ReadDir(ctx context.Context, dir string, each func(fs.FileInfo)) (fs.FileInfo, error) {
 	select {
@@ -29,6 +32,13 @@ func (h held) ReadDir(ctx context.Context, dir string, each func(fs.FileInfo)) (
 			each(info)
 		}
 	})
+}
+
+// begun waits until the beginnings of all files of an index are read.
+func begun(t *testing.T, x *index.Index, files int) *index.Index {
+	t.Helper()
+	await(t, "all are known", func() bool { return x.Figures().Identified == files })
+	return x
 }
 
 // TestRecalled: objects that were known when the index was closed are found before their store is listed again, which then tells what has
@@ -50,12 +60,11 @@ func TestRecalled(t *testing.T) {
 	let := make(chan struct{})
 	close(let)
 	const gone, late = "r/d0000/00000007.teehistorian", "r/d0001/00001500.teehistorian"
-	x := begin(held{objects: 1500, free: let})
-	await(t, "all are known", func() bool { return x.Figures().Identified == 1500 })
+	x := begun(t, begin(held{objects: 1500, free: let, place: "here"}), 1500)
 	first := all(x)
 	closed(t, x)
 
-	h := held{objects: 1501, free: make(chan struct{}), without: filepath.Base(gone)}
+	h := held{objects: 1501, free: make(chan struct{}), without: filepath.Base(gone), place: "here"}
 	x = begin(h)
 	if got := all(x); len(first) != 1500 || !slices.Equal(got, first) {
 		t.Errorf("%d are found before the store is listed, want the %d of before", len(got), len(first))
@@ -66,13 +75,38 @@ func TestRecalled(t *testing.T) {
 	close(h.free)
 	want := append(slices.DeleteFunc(slices.Clone(first), func(name string) bool { return name == gone }), late)
 	await(t, "what has changed is there", func() bool { return slices.Equal(all(x), want) })
-	await(t, "the new one is known", func() bool { return x.Figures().Identified == 1500 })
-	closed(t, x)
+	closed(t, begun(t, x, 1500))
 
 	h.free = make(chan struct{})
 	x = begin(h)
 	if got := all(x); !slices.Equal(got, want) {
 		t.Errorf("%d are found after another start, want %d", len(got), len(want))
+	}
+	closed(t, x)
+
+	for _, place := range []string{"there", "there", ""} { // what was known is of other files, or may be
+		h.place = place
+		x = begin(h)
+		if n := x.Figures().Files; n > 0 {
+			t.Errorf("%d files of another place are known in %q", n, place)
+		}
+		closed(t, x)
+	}
+	for place, want := range map[string]int{"there": 10, "": 0} {
+		at = filepath.Join(t.TempDir(), "index")
+		closed(t, begun(t, begin(held{objects: 1500, free: let, place: "here"}), 1500))
+		closed(t, begun(t, begin(held{objects: 10, free: let, place: place}), 10))
+		x = begin(held{objects: 10, free: make(chan struct{}), place: place})
+		if n := x.Figures().Files; n != want {
+			t.Errorf("%d files are known in %q, want %d", n, place, want)
+		}
+		closed(t, x)
+	}
+	at = filepath.Join(t.TempDir(), "index")
+	closed(t, begun(t, begin(held{objects: 10, free: let}), 10))
+	x = begin(held{objects: 10, free: make(chan struct{})})
+	if n := x.Figures().Files; n > 0 {
+		t.Errorf("%d files are known of a place that is not known", n)
 	}
 	closed(t, x)
 }

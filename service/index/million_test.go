@@ -32,6 +32,7 @@ func (o object) Stat() (fs.FileInfo, error) { return o.stat, nil }
 func (o object) Close() error               { return nil }
 
 func (objects) String() string       { return "objects" }
+func (objects) Place() string        { return "objects" }
 func (objects) Path(string) string   { return "" }
 func (objects) Every() time.Duration { return time.Hour }
 

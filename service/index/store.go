@@ -31,6 +31,8 @@ var (
 	// metaName is the bucket for values about all entries. Facts that a survey found by the lineage of a replay, such as names of
 	// players who came from the previous game, are used only while the same origins belong together.
 	metaName, lineagesKey = []byte("meta"), []byte("lineages")
+	// placePrefix and the alias of a root are the key of its place.
+	placePrefix = "place "
 )
 
 // load reads the stored index. It is a cache: a stored entry is used only while device, inode, size and time are the same.
@@ -56,6 +58,9 @@ func (x *Index) load() (err error) {
 		}
 		if err := x.numbers.load(tx, same); err != nil {
 			return err
+		}
+		for alias, state := range x.roots {
+			state.known = state.place != "" && string(meta.Get([]byte(placePrefix+alias))) == state.place
 		}
 		return b.ForEach(func(name, value []byte) error {
 			if e := parse(string(name), value); e != nil && (e.Format == decoders.Unknown || x.Codec(e.Format) != nil) {
@@ -123,12 +128,19 @@ func (x *Index) store() error {
 		}
 	}
 	x.dirty = map[string]bool{} // a map that was emptied keeps its size: that of all files, after they were met
+	places := x.places
+	x.places = nil
 	x.mu.Unlock()
-	if len(list) == 0 {
+	if len(list) == 0 && len(places) == 0 {
 		return nil
 	}
 	err := x.stored.Update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketName)
+		b, meta := tx.Bucket(bucketName), tx.Bucket(metaName)
+		for alias, place := range places {
+			if err := meta.Put([]byte(placePrefix+alias), []byte(place)); err != nil {
+				return err
+			}
+		}
 		for _, c := range list {
 			var err error
 			if c.entry == nil {
@@ -148,6 +160,7 @@ func (x *Index) store() error {
 		for _, c := range list {
 			x.dirty[c.name] = true
 		}
+		x.places = places
 	}
 	return err
 }
