@@ -542,13 +542,9 @@ func (d *Decoder) taken(typ ObjectiveType, e *CombatLog, by logged) {
 	f := &fact.objective
 	*f = FactObjective{Type: typ, Name: e.TargetName}
 	f.HasActor = d.loggedActor(&f.Actor, by)
-	switch typ {
-	case ObjectiveTypeBuilding, ObjectiveTypeWard:
-		f.Denied = e.TargetTeam != 0 && e.TargetTeam == e.AttackerTeam
-		fallthrough
-	case ObjectiveTypeCourier:
+	if typ == ObjectiveTypeBuilding || typ == ObjectiveTypeWard || typ == ObjectiveTypeCourier { // others are of no side
 		f.Team = int32(e.TargetTeam)
-	default: // of no side
+		f.Denied = typ != ObjectiveTypeCourier && e.TargetTeam != 0 && e.TargetTeam == e.AttackerTeam
 	}
 }
 

@@ -156,11 +156,11 @@ func (e *Export) file(dir ...string) string {
 }
 
 // row returns the name of the file with the replay's row.
-func (e *Export) row() string { return e.file("replays", "format="+e.formatName()) }
+func (e *Export) row() string { return e.file(FinishedDir, "format="+e.formatName()) }
 
 // manifest returns the name of the manifest.
 func (e *Export) manifest() string {
-	return path.Join("replays", "format="+e.formatName(), e.base()+"."+string(e.o.Format)+manifestEnd)
+	return path.Join(FinishedDir, "format="+e.formatName(), e.base()+"."+string(e.o.Format)+manifestEnd)
 }
 
 // schemaVersion identifies the tables of this version of the program.

@@ -31,7 +31,7 @@ type Opener interface {
 	Open(ctx context.Context, name string) (io.ReaderAt, io.Closer, error)
 }
 
-// FinishedDir is the directory below which the manifests of exports are.
+// FinishedDir is the directory below which the manifests of exports are, and the name of the table with a row for each replay.
 const FinishedDir = "replays"
 
 // Find returns the finished export of a manifest. It returns nil if the file is none, or names no tables as Parquet.

@@ -81,7 +81,7 @@ func (e *Export) stage(ctx context.Context, kinds []string) (err error) {
 	defer row.discard()
 	name := e.staged().Name()
 	err = stageAs(ctx, e.o.Place, name, func(z *zip.Writer) error {
-		err := add(z, "replays", row)
+		err := add(z, FinishedDir, row)
 		for _, kind := range kinds {
 			err = errors.Join(err, add(z, kind, e.tables[kind]))
 		}

@@ -14,7 +14,8 @@ type PlayedRound struct {
 	Grenades                         []PlayedGrenade
 }
 
-// PlayedGrenade is what a game event told of a grenade in a round. By and Blinded are -1 for nobody.
+// PlayedGrenade is a game event about a grenade. By is the player who threw the grenade, and Blinded is the player whom it blinded; -1 means
+// that the event names none.
 type PlayedGrenade struct {
 	Tick        int32
 	By, Blinded int32
