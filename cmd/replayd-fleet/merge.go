@@ -9,11 +9,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/fleet/archive"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/workdir"
+	"github.com/replayd/replayd/replay/table/arrowipc"
+	"github.com/replayd/replayd/service/describe"
 )
 
 type mergeCmd struct {
@@ -62,7 +66,7 @@ func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
 	for {
 		r, err := a.Merge(ctx)
 		for ; err == nil && len(from) > 0; from = from[1:] { // after what is staged, which is newer
-			if _, err = a.Bring(ctx, from[0]); err != nil {
+			if _, err = a.Bring(ctx, from[0], known); err != nil {
 				break
 			}
 			var more archive.Report
@@ -86,6 +90,20 @@ func (c *mergeCmd) Run(ctx context.Context, con command.Console) error {
 		case <-time.After(c.Every):
 		}
 	}
+}
+
+// known returns the table of a kind as this program writes it.
+func known(format, kind string) *arrow.Schema {
+	c := describe.Named(format)
+	if c == nil {
+		return nil
+	}
+	for i := range c.Tables.Kinds {
+		if i > 0 && c.Tables.Kinds[i].Name == kind {
+			return arrowipc.Schema(c.Tables.Layout(true), uint8(i))
+		}
+	}
+	return nil
 }
 
 // places opens places. The caller calls done.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path"
@@ -52,6 +53,12 @@ func TestMerge(t *testing.T) {
 		t.Errorf("merge says %s", out)
 	}
 
+	for _, table := range []string{"player_diff", "message"} {
+		if got, want := schemasOf(t, brought, table), schemasOf(t, to, table); got != want || !strings.Contains(want, `"doc"`) {
+			t.Errorf("the columns of %s are %s, want %s", table, got, want)
+		}
+	}
+
 	// The attempt is in the names, and the names are in manifests.
 	sums := func(names []string, read func(name string) []byte) (sums []string) {
 		for _, name := range names {
@@ -85,6 +92,18 @@ func TestMerge(t *testing.T) {
 	if list := store.Get("archive/teehistorian/player_diff/metadata/snap-1.avro"); !bytes.Contains(list, []byte("s3://")) {
 		t.Error("the list of manifests has no locations of objects")
 	}
+}
+
+// schemasOf returns the schemas of a table of an archive with one commit.
+func schemasOf(t *testing.T, archive, table string) string {
+	t.Helper()
+	var m struct {
+		Schemas json.RawMessage `json:"schemas"`
+	}
+	if err := json.Unmarshal(readBelow(t, archive)("teehistorian/"+table+"/metadata/v1.metadata.json"), &m); err != nil {
+		t.Fatal(err)
+	}
+	return string(m.Schemas)
 }
 
 // without leaves out texts that have another one in them.

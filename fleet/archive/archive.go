@@ -50,7 +50,7 @@ type Report struct {
 	Commits   int
 	Replays   int // whose rows were added
 	Removed   int // staged exports whose rows were there already, or that a later one replaces
-	Bad       int // staged exports that cannot be read; they stay
+	Bad       int // staged exports that cannot be read, or do not fit their tables, as the log says; they stay
 	Cleaned   int // files that nobody named
 	Rewritten int // files that were small, or had deleted rows
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -83,8 +84,8 @@ func (a *Archive) commit(ctx context.Context, staged []stagedFile, report *Repor
 		if err == nil {
 			err = m.add(ctx, s, found)
 		}
-		if errors.Is(err, errBad) {
-			a.log.WarnContext(ctx, "a staged export cannot be read, and stays", "name", s.name, "error", err)
+		if errors.Is(err, errBad) || errors.Is(err, errUnfit) {
+			a.log.WarnContext(ctx, "a staged export is not added, and stays", "name", s.name, "error", err)
 			report.Bad++
 			return nil
 		}
@@ -166,7 +167,7 @@ func (m *merging) add(ctx context.Context, s *stagedFile, found *opened) error {
 		}
 		after, numbered, err := before.with(p.schema)
 		if err != nil {
-			return bad(err)
+			return fmt.Errorf("%s: %w", p.table, err)
 		}
 		p.schema = numbered
 		grown[p.table] = after
@@ -438,7 +439,7 @@ func (m *merging) manifests(ctx context.Context, more map[string][]dataFile) err
 		if t := m.state.tables[name]; t != nil {
 			ref = schemaRef{t.schemas[len(t.schemas)-1], len(t.schemas) - 1}
 		}
-		if grown, ok := m.schemas[name]; ok && grown.Last > ref.Last {
+		if grown, ok := m.schemas[name]; ok && !reflect.DeepEqual(grown, ref.schema) {
 			if ref.Last > 0 {
 				ref.id++
 			}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/replay/table/tablefile"
 )
 
@@ -93,18 +95,21 @@ const (
 )
 
 var common = []arrow.Field{
-	{Name: replayColumn, Type: arrow.BinaryTypes.String, Nullable: true, Metadata: arrow.NewMetadata([]string{"comment"}, []string{"The replay's identity."})},
-	{Name: dayColumn, Type: arrow.FixedWidthTypes.Date32, Nullable: true, Metadata: arrow.NewMetadata([]string{"comment"}, []string{"The day of the replay's start (UTC). Missing if that is not known."})},
+	{Name: replayColumn, Type: arrow.BinaryTypes.String, Nullable: true, Metadata: arrow.NewMetadata([]string{arrowipc.CommentKey}, []string{"The replay's identity."})},
+	{Name: dayColumn, Type: arrow.FixedWidthTypes.Date32, Nullable: true, Metadata: arrow.NewMetadata([]string{arrowipc.CommentKey}, []string{"The day of the replay's start (UTC). Missing if that is not known."})},
 }
 
+// errUnfit means that a staged export has columns that the table cannot have.
+var errUnfit = errors.New("it does not fit the table: export the replay without that column, or to another archive")
+
 // with returns the schema with the columns of a table, and that table's columns with their numbers as Parquet has them. The same
-// schema is returned if it has all of them.
+// schema is returned if it has all of them. Its errors are errUnfit and errBad.
 func (s *schema) with(t *arrow.Schema) (schema, *arrow.Schema, error) {
 	fields := slices.Concat(common, t.Fields())
 	seen := map[string]bool{}
 	for _, f := range fields {
 		if seen[f.Name] {
-			return schema{}, nil, fmt.Errorf("there are two columns %s", f.Name)
+			return schema{}, nil, bad(fmt.Errorf("there are two columns %s", f.Name))
 		}
 		seen[f.Name] = true
 	}
@@ -117,7 +122,7 @@ func (s *schema) with(t *arrow.Schema) (schema, *arrow.Schema, error) {
 	return grown, arrow.NewSchema(numbered, nil), nil
 }
 
-// merge adds fields to columns.
+// merge adds fields to columns. A column without a comment gets that of its field.
 func (s *schema) merge(columns []column, fields []arrow.Field) ([]column, []arrow.Field, error) {
 	numbered := make([]arrow.Field, len(fields))
 	for i, f := range fields {
@@ -125,8 +130,10 @@ func (s *schema) merge(columns []column, fields []arrow.Field) ([]column, []arro
 		if at < 0 {
 			s.Last++
 			at = len(columns)
-			doc, _ := f.Metadata.GetValue("comment")
-			columns = append(columns, column{ID: s.Last, Name: f.Name, Doc: doc})
+			columns = append(columns, column{ID: s.Last, Name: f.Name})
+		}
+		if columns[at].Doc == "" {
+			columns[at].Doc, _ = f.Metadata.GetValue(arrowipc.CommentKey)
 		}
 		var err error
 		if numbered[i], err = s.field(&columns[at], f); err != nil {
@@ -140,11 +147,11 @@ func (s *schema) merge(columns []column, fields []arrow.Field) ([]column, []arro
 func (s *schema) field(c *column, f arrow.Field) (arrow.Field, error) {
 	f.Metadata = arrow.NewMetadata([]string{tablefile.FieldID}, []string{strconv.Itoa(c.ID)})
 	unset := c.Type.plain == "" && c.Type.fields == nil && c.Type.element == nil
-	differs := fmt.Errorf("column %s has another type than before", f.Name)
+	unfit := func() error { return fmt.Errorf("column %s has another type here, %s: %w", f.Name, f.Type, errUnfit) }
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		if !unset && c.Type.fields == nil {
-			return f, differs
+			return f, unfit()
 		}
 		below := t.Fields()
 		if len(below) == 0 {
@@ -155,7 +162,7 @@ func (s *schema) field(c *column, f arrow.Field) (arrow.Field, error) {
 		return f, err
 	case *arrow.ListType:
 		if !unset && c.Type.element == nil {
-			return f, differs
+			return f, unfit()
 		}
 		element := column{Name: "element"}
 		if !unset {
@@ -193,10 +200,10 @@ func (s *schema) field(c *column, f arrow.Field) (arrow.Field, error) {
 	case arrow.TIMESTAMP:
 		plain = "timestamptz"
 	default:
-		return f, fmt.Errorf("column %s: no type of Iceberg for %s", f.Name, f.Type)
+		return f, bad(fmt.Errorf("column %s: no type of Iceberg for %s", f.Name, f.Type))
 	}
 	if !unset && c.Type.plain != plain {
-		return f, differs
+		return f, unfit()
 	}
 	c.Type.plain = plain
 	return f, nil

@@ -109,8 +109,8 @@ func (f *Finished) each(ctx context.Context, from Opener, kind string, add func(
 	}
 }
 
-// Stage stages the export.
-func (f *Finished) Stage(ctx context.Context, from Opener, to Place) error {
+// Stage stages the export. known returns the table of a kind with comments, which files of Parquet do not have, or nil. It may be nil.
+func (f *Finished) Stage(ctx context.Context, from Opener, to Place, known func(format, kind string) *arrow.Schema) error {
 	return stageAs(ctx, to, f.Name(), func(z *zip.Writer) error {
 		kinds := []string{FinishedDir}
 		for kind := range f.tables {
@@ -126,6 +126,9 @@ func (f *Finished) Stage(ctx context.Context, from Opener, to Place) error {
 			}
 			var out tablefile.Writer
 			err = f.each(ctx, from, kind, func(r arrow.RecordBatch) error { return out.Write([]arrow.RecordBatch{r}) }, func(s *arrow.Schema) (err error) {
+				if known != nil {
+					s = commented(s, known(f.Format, kind))
+				}
 				out, err = tablefile.New(tablefile.Loose, file, s, nil, nil)
 				return err
 			})
@@ -138,4 +141,39 @@ func (f *Finished) Stage(ctx context.Context, from Opener, to Place) error {
 		}
 		return nil
 	})
+}
+
+// commented returns a schema with the comments of another one, which may be nil.
+func commented(s, from *arrow.Schema) *arrow.Schema {
+	if from == nil {
+		return s
+	}
+	about := s.Metadata()
+	return arrow.NewSchema(withComments(s.Fields(), from.Fields()), &about)
+}
+
+// withComments returns fields with the comments of others of the same names.
+func withComments(fields, from []arrow.Field) []arrow.Field {
+	fields = slices.Clone(fields)
+	for i := range fields {
+		f := &fields[i]
+		at := slices.IndexFunc(from, func(known arrow.Field) bool { return known.Name == f.Name })
+		if at < 0 {
+			continue
+		}
+		f.Metadata = from[at].Metadata
+		switch t := f.Type.(type) {
+		case *arrow.StructType:
+			if known, ok := from[at].Type.(*arrow.StructType); ok {
+				f.Type = arrow.StructOf(withComments(t.Fields(), known.Fields())...)
+			}
+		case *arrow.ListType:
+			if known, ok := from[at].Type.(*arrow.ListType); ok {
+				element, of := t.ElemField(), known.ElemField()
+				of.Name = element.Name
+				f.Type = arrow.ListOfField(withComments([]arrow.Field{element}, []arrow.Field{of})[0])
+			}
+		}
+	}
+	return fields
 }

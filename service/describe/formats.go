@@ -12,12 +12,20 @@ var codecs = registry.Codecs()
 // Codecs returns the codecs of all formats. The slice must not be modified.
 func Codecs() []*codec.Codec { return codecs }
 
-// TableVersion returns a short text that changes when the tables of a format do.
-func TableVersion(format string) string {
+// Named returns the codec of a format, nil if there is none of that name.
+func Named(format string) *codec.Codec {
 	for _, c := range codecs {
 		if c.Format.String() == format {
-			return c.Tables.Version()
+			return c
 		}
+	}
+	return nil
+}
+
+// TableVersion returns a short text that changes when the tables of a format do.
+func TableVersion(format string) string {
+	if c := Named(format); c != nil {
+		return c.Tables.Version()
 	}
 	return "unknown format " + format
 }
