@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,29 +22,52 @@ import (
 	"github.com/replayd/replayd/fleet/export"
 )
 
-// faulty is the Place of a process that is killed after some changes, or stopped for a while before one.
+// fault is what happens to a process at one of its changes.
+type fault int
+
+const (
+	nothing fault = iota
+	kill          // it makes neither this change nor a later one
+	stop          // it stands still for longer than its lease
+	cut           // the change is made, and the answer is lost
+	faults
+)
+
+// faulty is the Place of a process to which something happens.
 type faulty struct {
 	quick
+	fault
 
-	stops bool
-	left  *atomic.Int64
+	left  *atomic.Int64 // changes until then
 	going *sync.RWMutex // locked while the process is stopped
 }
 
-var errKilled = errors.New("killed")
+var (
+	errKilled = errors.New("killed")
+	errCut    = errors.New("cut off")
+)
 
-// lease is the time of the leases of processes that are killed and stopped.
+// lease is the time of the leases of processes to which something happens.
 const lease = 20 * time.Millisecond
+
+// afflicted returns the place of a process to which something happens at one of some changes.
+func afflicted(random *rand.Rand, dir string, changes int64) faulty {
+	f := faulty{place(dir), fault(random.IntN(int(faults))), &atomic.Int64{}, &sync.RWMutex{}}
+	f.left.Store(random.Int64N(changes))
+	return f
+}
 
 func (f faulty) do(change func() error) error {
 	left := f.left.Add(-1)
 	switch {
-	case left < 0 && !f.stops:
+	case f.fault == kill && left < 0:
 		return errKilled
-	case left == 0 && f.stops:
+	case f.fault == stop && left == -1:
 		f.going.Lock()
 		time.Sleep(4 * lease)
 		f.going.Unlock()
+	case f.fault == cut && left == -1:
+		return errors.Join(change(), errCut)
 	}
 	f.going.RLock()
 	defer f.going.RUnlock()
@@ -61,11 +86,72 @@ func (f faulty) Remove(ctx context.Context, name string) error {
 	return f.do(func() error { return f.Dir.Remove(ctx, name) })
 }
 
-// TestRounds stages replays, some of them again with other contents, while two processes merge, of which each is killed after some changes, or
-// is stopped for longer than its lease. In the end the tables have the rows that one process makes of the last contents, and no other
-// file is left. ARCHIVE_ROUNDS=200 for more rounds than 10, ROUNDS_SEED to draw the same again.
+// rounds is what TestRounds has.
+type rounds struct {
+	*testing.T
+
+	dir, games string
+	kinds      []string
+	round      int
+
+	mu              sync.Mutex
+	happened        [faults]int // to those who stage
+	killed, unready int         // those who merge: were killed, had another error
+}
+
+// job stages a replay as workers do: it is given to another one after an error, after a while without an answer, or if the answer was lost. So
+// two may do it at the same time.
+func (r *rounds) job(random *rand.Rand, path string) {
+	first := afflicted(random, r.dir, 2)
+	patience := time.Duration(random.Int64N(int64(4 * lease)))
+	r.mu.Lock()
+	r.happened[first.fault]++
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	done := make(chan error, 1)
+	wg.Go(func() {
+		done <- exported(r.Context(), path, export.Options{Place: first, Staged: true}, request(r.kinds...))
+	})
+	select {
+	case err := <-done:
+		if err == nil && (first.fault == nothing || first.fault == stop) {
+			return
+		}
+		if err != nil && !errors.Is(err, errKilled) && !errors.Is(err, errCut) {
+			r.Error(err)
+		}
+	case <-time.After(patience):
+	}
+	if err := exported(r.Context(), path, export.Options{Place: place(r.dir), Staged: true}, request(r.kinds...)); err != nil {
+		r.Error(err)
+	}
+}
+
+// merge merges some times, until it is killed.
+func (r *rounds) merge(p faulty, o archive.Options) {
+	a := archive.New(p, o)
+	for range 3 {
+		_, err := a.Merge(r.Context())
+		r.mu.Lock()
+		switch {
+		case errors.Is(err, errKilled):
+			r.killed++
+			r.mu.Unlock()
+			return
+		case err != nil && !errors.Is(err, archive.ErrBusy):
+			r.unready++
+			r.Logf("round %d: %v", r.round, err)
+		}
+		r.mu.Unlock()
+	}
+}
+
+// TestRounds: workers stage replays, some of them again with other contents, while two processes merge. Each is killed, stopped for longer than
+// its lease, or cut off at one of its changes. In the end the tables have the rows that one process makes of the last contents, and no
+// other file is left. ARCHIVE_ROUNDS=200 for more rounds than 10, ROUNDS_SEED to draw the same again.
 func TestRounds(t *testing.T) {
-	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("ARCHIVE_ROUNDS"), "10"))
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("ARCHIVE_ROUNDS"), "10"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,41 +161,28 @@ func TestRounds(t *testing.T) {
 	}
 	t.Logf("ROUNDS_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	dir, games, want := t.TempDir(), t.TempDir(), t.TempDir()
-	kinds := []string{"finish"}
+	r := &rounds{T: t, dir: t.TempDir(), games: t.TempDir(), kinds: []string{"finish"}}
 	last := map[int]bool{}
 	o := archive.Options{CommitReplays: 3, SmallFiles: 3, Lease: lease}
-	killed, moved := 0, 0
-	for round := range rounds {
+	for r.round = range n {
+		jobs := map[int]bool{}
 		for range 4 {
-			n, whole := random.IntN(4+2*round), random.IntN(3) > 0
-			stage(t, dir, again(t, games, n, whole), kinds...)
-			last[n] = whole
+			jobs[random.IntN(4+2*r.round)] = random.IntN(3) > 0
 		}
+		maps.Copy(last, jobs)
 		o.Keep = []time.Duration{1, time.Hour}[random.IntN(2)]
 		var wg sync.WaitGroup
-		var mu sync.Mutex
+		for _, n := range slices.Sorted(maps.Keys(jobs)) {
+			own, path := rand.New(rand.NewPCG(random.Uint64(), 0)), again(t, r.games, n, jobs[n])
+			wg.Go(func() { r.job(own, path) })
+		}
 		for range 2 {
-			p := faulty{place(dir), random.IntN(2) == 0, &atomic.Int64{}, &sync.RWMutex{}}
-			p.left.Store(1 + random.Int64N(30))
-			wg.Go(func() {
-				for range 3 {
-					_, err := archive.New(p, o).Merge(t.Context())
-					mu.Lock()
-					switch {
-					case errors.Is(err, errKilled):
-						killed++
-					case err != nil && !errors.Is(err, archive.ErrBusy):
-						moved++
-						t.Logf("round %d: %v", round, err)
-					}
-					mu.Unlock()
-				}
-			})
+			p, o := afflicted(random, r.dir, 30), o
+			wg.Go(func() { r.merge(p, o) })
 		}
 		wg.Wait()
 		for again := range 100 { // before the next contents: which of two that are staged is the later one is a matter of clocks
-			_, err := archive.New(place(dir), o).Merge(t.Context())
+			_, err := archive.New(place(r.dir), o).Merge(t.Context())
 			if err == nil {
 				break
 			}
@@ -118,20 +191,22 @@ func TestRounds(t *testing.T) {
 			}
 		}
 	}
+	want := t.TempDir()
 	for n, whole := range last {
-		stage(t, want, again(t, games, n, whole), kinds...)
+		stage(t, want, again(t, r.games, n, whole), r.kinds...)
 	}
 	merge(t, want, archive.Options{})
-	compare(t, rowsOf(t, dir), rowsOf(t, want))
-	t.Logf("%d replays; killed %d times, lost the lease or a race %d times", len(last), killed, moved)
+	compare(t, rowsOf(t, r.dir), rowsOf(t, want))
+	t.Logf("%d replays; workers killed %d, stopped %d, cut off %d times; merging killed %d times, lost the lease or a race %d times",
+		len(last), r.happened[kill], r.happened[stop], r.happened[cut], r.killed, r.unready)
 	o.Keep = 1
 	time.Sleep(time.Millisecond) // of the time of the last rewriting, which is over then
-	merge(t, dir, o)
+	merge(t, r.dir, o)
 	// Nothing is left to do.
-	if r := merge(t, dir, o); r != (archive.Report{}) {
+	if r := merge(t, r.dir, o); r != (archive.Report{}) {
 		t.Errorf("another merge did something: %+v", r)
 	}
-	unnamed(t, dir)
+	unnamed(t, r.dir)
 }
 
 // unnamed reports files that neither the log nor what engines read names.

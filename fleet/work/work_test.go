@@ -24,6 +24,7 @@ import (
 
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
+	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/fleet/queue/natsserver"
 	"github.com/replayd/replayd/fleet/work"
@@ -346,6 +347,60 @@ func TestLost(t *testing.T) {
 		if name == held || !slices.Contains(names, name) {
 			t.Errorf("%s is valid, and is late or not there", name)
 		}
+	}
+}
+
+// TestStaged: a replay whose job asks for Parquet is one file, also after another worker has done the job and while the first one is still putting it; jobs
+// for other formats write tables of their own.
+func TestStaged(t *testing.T) {
+	t.Parallel()
+	addr, dir := hub(t), t.TempDir()
+	store, first := buckettest.New(t), faulttest.NewProxy(t, addr)
+	var puts atomic.Int64
+	reached, release := make(chan struct{}), make(chan struct{})
+	store.Hook(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		held := r.Method == http.MethodPut && puts.Add(1) == 1
+		next.ServeHTTP(w, r)
+		if held { // its answer
+			close(reached)
+			<-release
+		}
+	})
+	o := work.Options{From: []string{dir}, To: store.URL("out"), Staged: true}
+	begin(t, open(t, first.Addr), o)
+	q := open(t, addr)
+	j := put(t, filepath.Join(dir, "a.map"), sample(t))
+	j.Format = "parquet"
+	id := add(t, q, j)
+	select {
+	case <-reached:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing is put")
+	}
+	first.Hold()
+	begin(t, open(t, addr), o)
+	if r := until(t, q, id, over); r.State != queue.Done || r.Attempts != 2 {
+		t.Errorf("%+v", r)
+	}
+	close(release)
+	time.Sleep(lease) // for what must not come
+	first.Free()
+	j.Tenant = "b"
+	if r := until(t, q, add(t, q, j), over); r.State != queue.Done {
+		t.Errorf("%+v", r)
+	}
+	staged := keys(t, store)
+	if len(staged) != 1 {
+		t.Fatal("there are", staged)
+	}
+	if _, ok := export.ParseStaged(strings.TrimPrefix(staged[0], "out/")); !ok {
+		t.Error("it is staged as", staged[0])
+	}
+	j.Format = "jsonl"
+	until(t, q, add(t, q, j), over)
+	names := slices.DeleteFunc(keys(t, store), func(name string) bool { return name == staged[0] })
+	if want := valid(t, names, store.Get); len(want) < 3 || len(want) != len(names) {
+		t.Errorf("%v are there, %v are valid", names, want)
 	}
 }
 
