@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,13 +24,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"github.com/replayd/replayd/cmd/internal/command"
 	"github.com/replayd/replayd/cmd/internal/commandtest"
+	"github.com/replayd/replayd/fleet/archive"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
+	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/fleet/queue"
 	"github.com/replayd/replayd/internal/faulttest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/table/tablefile"
 	"github.com/replayd/replayd/service/streamtest"
 )
 
@@ -44,14 +54,17 @@ const (
 	roundGames  = 2                     // that grow during the rounds between two checks
 	roundDelay  = 10 * time.Millisecond // of each request to the store, so that faults meet work
 	roundSlow   = 300 * time.Millisecond
-	roundFinish = 4 * time.Minute // to become whole again
+	roundFinish = 4 * time.Minute      // to become whole again
+	roundKinds  = "player_diff,finish" // of the replays that are staged
+	roundJobs   = 4                    // for each replay
 )
 
-// TestRounds: workers export replays, a shipper ships games that grow, and a daemon serves them, all as processes of their own, while in
-// each round something happens to one of them, to NATS or to the store: it is stopped (SIGSTOP), killed, cut off from NATS alone or from
-// the store alone, its disk is full, or the store is slow. Two of these happen at a time. Each replay is exported twice, by two jobs that
-// write to one place. After every 20 rounds, each replay must have the tables that one process writes, as its manifest names them; each
-// game that is over must be in the archive, byte for byte; and a client that followed it must have each event once.
+// TestRounds: workers export and stage replays, a process merges what is staged, a shipper ships games that grow, and a daemon serves them, all
+// as processes of their own, while in each round something happens to one of them, to NATS or to the store: it is stopped (SIGSTOP), killed,
+// cut off from NATS alone or from the store alone, its disk is full, or the store is slow. Two of these happen at a time. Each replay is exported
+// twice and staged twice, by jobs that write to one place. After every 20 rounds, each replay must have the tables that one process writes, as its
+// manifest names them; each game that is over must be in the archive, byte for byte; and a client that followed it must have each event
+// once. In the end the tables of many replays must have the rows that one process makes, and nothing that nobody names may be left of them.
 func TestRounds(t *testing.T) {
 	n := setting(t, roundsVariable, roundsEach)
 	seed := setting(t, seedVariable, int(time.Now().UnixNano()&0xffffffff))
@@ -63,7 +76,7 @@ func TestRounds(t *testing.T) {
 	}
 	w.checkAll()
 	t.Logf("%d rounds in %v: %v; programs ended %v; %d jobs, %d tables and rows, %d games of %d bytes; files of lost attempts: %d",
-		n, time.Since(begun).Round(time.Second), w.happened, w.ended(), 2*w.replays, w.tables, w.games, w.bytes, w.leftovers)
+		n, time.Since(begun).Round(time.Second), w.happened, w.ended(), roundJobs*w.replays, w.tables, w.games, w.bytes, w.leftovers)
 	if n >= 200 && len(w.happened) < len(faults) {
 		t.Error("some faults never happened")
 	}
@@ -179,6 +192,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		})
 	}
 	shipper := commandtest.Build(t, "../replayd-ship", "replayd-ship")
+	add("merger", 16<<20, func(p *part, dir string) *exec.Cmd {
+		return exec.Command(w.program, "merge", w.url("out", p.store), "--every", "500ms", "--lease", roundLease.String(), "--temp", dir, "--log-level", "error")
+	}).nats = nil
 	add("shipper", 0, func(p *part, _ string) *exec.Cmd {
 		return exec.Command(shipper, w.dir, "--to", "nats://"+p.nats.Addr, "--source", "s1", "--bucket", w.url("live", p.store), "--log-level", "error")
 	})
@@ -191,12 +207,12 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// url returns the URL of a path in the bucket, behind a proxy if it is not nil.
-func (w *world) url(path string, p *faulttest.Proxy) string {
+// url returns the URL of a name in the bucket, behind a proxy if it is not nil.
+func (w *world) url(name string, p *faulttest.Proxy) string {
 	if p == nil {
-		return w.store.URL(path)
+		return w.store.URL(name)
 	}
-	return w.store.URL(path, "endpoint", "http://"+p.Addr)
+	return w.store.URL(name, "endpoint", "http://"+p.Addr)
 }
 
 // jobs runs a command of the queue until it succeeds: NATS may be away.
@@ -238,6 +254,8 @@ func (w *world) rounds(n int) {
 		for name := range names {
 			w.jobs("jobs", "add", w.url(name, nil), "--format", "jsonl")
 			w.jobs("jobs", "add", w.url(name, nil), "--format", "jsonl", "--tenant", "other", "--again")
+			w.jobs("jobs", "add", w.url(name, nil), "--kind", roundKinds)
+			w.jobs("jobs", "add", w.url(name, nil), "--kind", roundKinds, "--tenant", "other", "--again")
 		}
 	})
 	two := make(chan struct{}, 2)
@@ -325,12 +343,12 @@ func (w *world) game(stop <-chan struct{}) (finish func()) {
 		} else if err := streamtest.Check(history, []streamtest.Replay{offline(w.t, data, req)}, streamtest.Options{}); err != nil {
 			w.t.Errorf("the client of %s: %v", name, err)
 		}
-		archive, err := openBucket(w.t.Context(), w.url("live/s1", nil), bucket.Options{})
+		games, err := openBucket(w.t.Context(), w.url("live/s1", nil), bucket.Options{})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for deadline := time.Now().Add(roundFinish); ; time.Sleep(20 * time.Millisecond) {
-			if _, err := archive.Look(w.t.Context(), base); err == nil {
+			if _, err := games.Look(w.t.Context(), base); err == nil {
 				break
 			} else if time.Now().After(deadline) {
 				w.t.Fatal(name, "is not archived:", err)
@@ -368,11 +386,11 @@ func (w *world) settle() {
 				left[fmt.Sprintf("%s by %s, attempt %d %s", r.State, r.Worker, r.Attempts, r.Reason)]++
 			}
 		}
-		if len(left) == 0 && done >= 2*w.replays {
+		if len(left) == 0 && done >= roundJobs*w.replays {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%d jobs of %d are done: %v", done, 2*w.replays, left)
+			w.t.Fatalf("%d jobs of %d are done: %v", done, roundJobs*w.replays, left)
 		}
 		for _, id := range lost { // if it was only waiting, this changes nothing
 			w.try("jobs", "retry", id)
@@ -410,7 +428,10 @@ func (w *world) checkAll() {
 	}
 	all, manifests := 0, map[string]bool{}
 	if err := out.Walk(w.t.Context(), ".", func(f bucket.Found) error {
-		if all++; isManifest(f.Path) {
+		if ofReplays.MatchString(f.Path) {
+			all++
+		}
+		if isManifest(f.Path) {
 			manifests[f.Path] = true
 		}
 		return nil
@@ -433,6 +454,96 @@ func (w *world) checkAll() {
 		w.t.Errorf("manifests of nothing: %v", slices.Sorted(maps.Keys(manifests)))
 	}
 	w.leftovers = all - valid
+	w.checkArchive()
+}
+
+// ofReplays are the names of what exports write that are not staged.
+var ofReplays = regexp.MustCompile(`^(replays|format=[^/]+)/`)
+
+// checkArchive compares the tables of many replays with those of one process.
+func (w *world) checkArchive() {
+	single := w.t.TempDir()
+	if out, err := exec.Command(w.program, "export", "--to", single, "--staged", "--kind", roundKinds, w.local).CombinedOutput(); err != nil {
+		w.t.Fatal(err, string(out))
+	}
+	w.mergeAll(archive.Dir{Dir: export.Dir{Path: single}})
+	out, err := openBucket(w.t.Context(), w.url("out", nil), bucket.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.delay.Store(0)
+	w.mergeAll(archive.Bucket{Bucket: out, Temp: w.t.TempDir()})
+	theirs := slices.DeleteFunc(objects(w.t, w.store, "out"), ofReplays.MatchString)
+	got := w.archived(theirs, func(name string) []byte { return w.store.Get("out/" + name) })
+	want := w.archived(entries(w.t, single), readBelow(w.t, single))
+	if !maps.EqualFunc(got, want, slices.Equal) || len(want) != 3 {
+		for table, rows := range want {
+			w.t.Errorf("%s has %d rows, one process makes %d, or other ones", table, len(got[table]), len(rows))
+		}
+	}
+}
+
+// mergeAll merges what is left, until each table has one file and nothing is left to do.
+func (w *world) mergeAll(place archive.Place) {
+	for deadline := time.Now().Add(roundFinish); ; {
+		r, err := archive.New(place, archive.Options{SmallFiles: 2, Keep: 1, Lease: roundLease}).Merge(w.t.Context())
+		switch {
+		case err == nil && r == archive.Report{}:
+			return
+		case time.Now().After(deadline):
+			w.t.Fatalf("%+v, %v", r, err)
+		}
+	}
+}
+
+// archived returns the rows of the tables of an archive in which each has one file, as lines of JSON in order. What depends on names is left out.
+func (w *world) archived(names []string, read func(name string) []byte) map[string][]string {
+	rows, files := map[string][]string{}, map[string]int{}
+	for _, name := range names {
+		table := path.Dir(path.Dir(name))
+		switch {
+		case path.Dir(name) == "commits" || name == "lease.json" || name[0] == '.': // drafts
+			continue
+		case path.Ext(name) == ".parquet" && path.Base(path.Dir(name)) == "data":
+			rows[table] = append(rows[table], w.lines(read(name), path.Base(table) == "replays")...)
+		}
+		files[table]++
+	}
+	for table, n := range files {
+		if n != filesOfTable {
+			w.t.Errorf("%s has %d files: %v", table, n, names)
+		}
+	}
+	return rows
+}
+
+// filesOfTable is how many files a table has that was rewritten: its rows, a manifest, the list of manifests, the metadata, and the hint.
+const filesOfTable = 5
+
+// lines returns the rows of a file of Parquet, or, of replays, only which they are.
+func (w *world) lines(data []byte, replays bool) (lines []string) {
+	from, err := tablefile.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	fields := slices.Delete(from.Schema().Fields(), 1, 2) // without the day, for which there is no JSON
+	if replays {
+		fields = fields[:1]
+	}
+	var out bytes.Buffer
+	schema := arrow.NewSchema(fields, nil)
+	to, err := tablefile.New(tablefile.JSONL, &out, schema, nil, nil)
+	for err == nil {
+		var r arrow.RecordBatch
+		if r, err = from.Read(1 << 10); err == nil {
+			columns := slices.Delete(slices.Clone(r.Columns()), 1, 2)[:len(fields)]
+			err = to.Write([]arrow.RecordBatch{array.NewRecordBatch(schema, columns, r.NumRows())})
+		}
+	}
+	if !errors.Is(err, io.EOF) {
+		w.t.Fatal(err)
+	}
+	return slices.Sorted(strings.Lines(out.String()))
 }
 
 // ended says how often the programs have ended.
