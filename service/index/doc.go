@@ -4,6 +4,7 @@
 //
 //	index.go     the index, its directories, and the methods of the catalogue that it uses
 //	entry.go     the entry of a file
+//	lookup.go    finds entries by directory, file and text
 //	scan.go      reads directories when the watcher reports a change, and on request
 //	list.go      reads directories at an interval where nothing reports changes, such as in a bucket
 //	grow.go      checks files that may grow, more often the more recently they grew

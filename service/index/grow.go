@@ -49,11 +49,11 @@ func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now tim
 		return nil, next
 	}
 	for name := range looked {
-		if d.files[name] == nil {
+		if _, ok := x.files.Get(name); !ok {
 			delete(looked, name)
 		}
 	}
-	for _, e := range d.files {
+	for e := range x.in(dir) {
 		if !e.Identified && !e.tried {
 			continue // its beginning is about to be read
 		}

@@ -113,6 +113,12 @@ func factsOf(r *replaydv1.Replay) Facts {
 // intern replaces the texts of an entry by shared copies, because they repeat. The index must be locked, and no other
 // goroutine may have the entry yet.
 func (x *Index) intern(e *Entry) {
+	if before := x.byReplay.first(e.Previous); before != nil {
+		e.Previous = before.Identity
+	}
+	if next := x.bySucceeds.first(e.Identity); next != nil {
+		e.Identity = next.Previous
+	}
 	e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
 	for i := range e.Players {
 		e.Players[i] = x.once(e.Players[i])

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,14 +63,15 @@ type Index struct {
 
 	mu         sync.RWMutex
 	dirs       map[string]*directory
-	files      btree.Map[string, *Entry] // by name
-	byID       map[place]*Entry
-	byReplay   map[string][]string // names by identity
-	bySucceeds map[string][]string // names by the identity of the previous replay
-	byMapSize  map[string][]string // names of maps by their size: see mapSize
-	names      map[string]string   // repeated texts, each kept once
+	files      *btree.Map[string, *Entry] // by name
+	byID       map[uint64]*Entry          // by the hash of a place: see at
+	byReplay   lookup                     // by identity
+	bySucceeds lookup                     // by the identity of the previous replay
+	byMapSize  lookup                     // maps by their size: see mapSize
+	names      map[string]string          // repeated texts, each kept once
 	changes    changes
 	puts       uint64 // how many entries there were
+	packed     uint64 // how many there were when files was packed
 	numbers    numbers
 	interests  map[string]map[*Interest]struct{}
 
@@ -80,14 +80,6 @@ type Index struct {
 	places map[string]string // by alias: the places to store together with what is dirty, so that what is stored of a root is of its place
 	facts  map[string]*Entry // the stored entries of files that were not seen yet
 }
-
-// place is a file in a root. Files of different roots are unrelated, even if they are the same file.
-type place struct {
-	alias string
-	id    source.ID
-}
-
-func placeOf(e *Entry) place { return place{root(e.Name), e.ID} }
 
 // rootState is the state of reading a root. Each root has its own, so that one that does not answer delays no other.
 type rootState struct {
@@ -123,7 +115,6 @@ type directory struct {
 	id       source.ID // at the time of read
 	modified time.Time // likewise
 	read     time.Time
-	files    map[string]*Entry
 	dirs     map[string]bool
 	ctx      context.Context //nolint:containedctx // its watching goroutine runs as long as the directory is known
 	stop     context.CancelFunc
@@ -133,10 +124,12 @@ type directory struct {
 // the index.
 func Open(c Config) (*Index, error) {
 	x := &Index{
-		Config: c, dirs: map[string]*directory{}, byID: map[place]*Entry{}, byReplay: map[string][]string{},
-		bySucceeds: map[string][]string{}, byMapSize: map[string][]string{}, names: map[string]string{}, roots: map[string]*rootState{},
-		interests: map[string]map[*Interest]struct{}{},
-		dirty:     map[string]bool{}, facts: map[string]*Entry{}, numbers: newNumbers(),
+		Config: c, dirs: map[string]*directory{}, files: new(btree.Map[string, *Entry]), byID: map[uint64]*Entry{},
+		byReplay:   newLookup(func(e *Entry) string { return e.Identity }),
+		bySucceeds: newLookup(func(e *Entry) string { return e.Previous }),
+		byMapSize:  newLookup(mapSize),
+		names:      map[string]string{}, roots: map[string]*rootState{}, interests: map[string]map[*Interest]struct{}{},
+		dirty: map[string]bool{}, facts: map[string]*Entry{}, numbers: newNumbers(),
 	}
 	if x.Depth <= 0 {
 		x.Depth = maxDepth
@@ -263,7 +256,21 @@ func (x *Index) put(old, e *Entry) bool {
 	e.number = x.puts
 	x.files.Set(e.Name, e)
 	x.relate(old, e)
+	x.changed(e.Name)
+	if x.puts-x.packed > uint64(x.files.Len())+10_000 {
+		x.pack()
+	}
 	return true
+}
+
+// pack makes the tree of files anew. The nodes of a tree that has grown have space to spare, and hold entries that were replaced.
+func (x *Index) pack() {
+	files := new(btree.Map[string, *Entry])
+	x.files.Scan(func(name string, e *Entry) bool {
+		files.Load(name, e)
+		return true
+	})
+	x.files, x.packed = files, x.puts
 }
 
 // relate updates the other maps by which an entry is found. Either argument may be nil, but not both.
@@ -272,40 +279,26 @@ func (x *Index) relate(old, e *Entry) {
 		x.notify(old)
 		x.notify(e)
 	}
-	if old != nil && (e == nil || old.Identity != e.Identity || old.Previous != e.Previous) {
-		drop(x.byReplay, old.Identity, old.Name)
-		drop(x.bySucceeds, old.Previous, old.Name)
-	}
-	if e != nil && (old == nil || old.Identity != e.Identity || old.Previous != e.Previous) {
-		add(x.byReplay, e.Identity, e.Name)
-		add(x.bySucceeds, e.Previous, e.Name)
-	}
+	x.relateTexts(old, e)
 	if e != nil && (old == nil || old.Identity != e.Identity) {
 		x.number(e)
 	}
-	if was, is := mapSize(old), mapSize(e); was != is {
-		if was != "" {
-			drop(x.byMapSize, was, old.Name)
-		}
-		if is != "" {
-			add(x.byMapSize, is, e.Name)
-		}
-	}
 	if e != nil {
-		x.byID[placeOf(e)] = e
-		if d := x.dirs[dirOf(e.Name)]; d != nil {
-			d.files[e.Name] = e
-		}
-		x.changed(e.Name)
+		x.byID[hashOf(root(e.Name), e.ID)] = e
 		return
 	}
-	x.changed(old.Name)
 	if len(x.byID) > 2*x.files.Len()+10_000 { // removed files are kept for a while, because they may have moved
-		x.byID = make(map[place]*Entry, x.files.Len())
+		x.byID = make(map[uint64]*Entry, x.files.Len())
 		x.files.Scan(func(_ string, e *Entry) bool {
-			x.byID[placeOf(e)] = e
+			x.byID[hashOf(root(e.Name), e.ID)] = e
 			return true
 		})
+	}
+}
+
+func (x *Index) relateTexts(old, e *Entry) {
+	for _, by := range []*lookup{&x.byReplay, &x.bySucceeds, &x.byMapSize} {
+		by.replace(old, e)
 	}
 }
 
@@ -314,21 +307,6 @@ func (x *Index) changed(name string) {
 	if x.stored != nil {
 		x.dirty[name] = true
 	}
-}
-
-func add(m map[string][]string, key, name string) {
-	if key != "" {
-		m[key] = append(slices.Clip(m[key]), name)
-	}
-}
-
-func drop(m map[string][]string, key, name string) {
-	names := slices.DeleteFunc(slices.Clone(m[key]), func(n string) bool { return n == name })
-	if len(names) == 0 {
-		delete(m, key)
-		return
-	}
-	m[key] = names
 }
 
 // Figures are the sizes of an index.

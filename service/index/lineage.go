@@ -138,7 +138,7 @@ func (f Family) After(identity string) []*Entry {
 	}
 	f.x.mu.RLock()
 	defer f.x.mu.RUnlock()
-	return f.named(f.x.bySucceeds, identity)
+	return f.named(&f.x.bySucceeds, identity)
 }
 
 // Copies returns the files that hold a replay. Files that may grow come first.
@@ -147,7 +147,7 @@ func (f Family) Copies(identity string) []*Entry {
 		return nil
 	}
 	f.x.mu.RLock()
-	list := f.named(f.x.byReplay, identity)
+	list := f.named(&f.x.byReplay, identity)
 	f.x.mu.RUnlock()
 	slices.SortStableFunc(list, func(a, b *Entry) int {
 		if a.Growable() != b.Growable() {
@@ -161,13 +161,7 @@ func (f Family) Copies(identity string) []*Entry {
 	return list
 }
 
-// named returns the files of an identity in a map of names. The index must be locked.
-func (f Family) named(m map[string][]string, identity string) []*Entry {
-	var list []*Entry
-	for _, name := range m[identity] {
-		if e, _ := f.x.files.Get(name); e != nil && f.Has(name) {
-			list = append(list, e)
-		}
-	}
-	return list
+// named returns the files of an identity. The index must be locked.
+func (f Family) named(by *lookup, identity string) []*Entry {
+	return slices.DeleteFunc(by.find(identity), func(e *Entry) bool { return !f.Has(e.Name) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -46,17 +47,27 @@ func (x *Index) relist(ctx context.Context, name string) {
 // patience is how long requests wait for the first listing of a root that is known from an earlier run.
 const patience = 500 * time.Millisecond
 
-// recall makes the stored entries of objects the present ones until their root is listed, so that requests after a start need not wait for
-// that, which may take minutes. Nobody else may have the index yet.
+// recall makes the stored entries of objects, which are in the order of their names, the present ones until their root is listed, so that
+// requests after a start need not wait for that, which may take minutes. Nobody else may have the index yet. It does what put does, but
+// on two processors, and what load has done: there may be a million.
 func (x *Index) recall(stored []*Entry) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for _, e := range stored {
+			x.number(e)
+		}
+	})
 	for _, e := range stored {
 		x.reach(dirOf(e.Name))
-		x.put(nil, e)
+		x.puts++
+		e.number = x.puts
+		x.files.Load(e.Name, e)
+		x.byID[hashOf(root(e.Name), e.ID)] = e
 		if x.wanted(e) {
 			x.queueOf(e.Name).push(e)
 		}
 	}
-	x.dirty = map[string]bool{} // they are stored
+	wg.Wait()
 }
 
 // recalls reports whether a stored entry is one for recall. If an alias stands for another place than before, what was stored is of files

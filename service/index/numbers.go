@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ type Numbered struct {
 	// Identity is the replay's. It is empty if no file of the replay was met since the index was opened.
 	Identity string
 
-	key replayKey
+	first uint32 // the place of the replay's first meeting
 }
 
 // replayKey identifies a replay within its lineage.
@@ -41,23 +42,28 @@ func (x *Index) keyOf(e *Entry) replayKey {
 	return replayKey(sum[:16])
 }
 
-// meeting is a number that a replay has.
+// meeting is a number that a replay has. Meetings are referred to by their place, since there may be millions.
 type meeting struct {
-	dir    string
-	number uint64
+	identity string // the replay's, in its first meeting, if a file of it was met since the index was opened
+	dir      uint32 // the place of the directory's name
+	number   uint32
+	first    uint32 // the replay's first meeting
+	next     uint32 // the replay's next meeting, or 0
 }
 
 // numbers holds the numbers of an index. It is guarded by Index.mu.
 type numbers struct {
 	generation Generation
-	ofReplay   map[replayKey][]meeting // the oldest first
-	inRoot     map[string][]replayKey  // by alias: the replay with the number n at n-1
-	identities map[replayKey]string    // of replays that were met
-	stored     map[string]uint64       // by alias: the last number that outlives the process, and may be used
-	unstored   []meetingOf             // in the order in which they were met
-	next       uint64                  // the key of the next stored number
-	wake       chan struct{}           // closed when stored changes
-	work       chan struct{}           // receives when unstored is not empty
+	met        []meeting            // in the order in which replays were met; none at 0
+	ofReplay   map[replayKey]uint32 // the first meeting
+	inRoot     map[string][]uint32  // by alias: the meeting with the number n at n-1
+	dirs       []string
+	dirOf      map[string]uint32 // the place in dirs
+	stored     map[string]uint64 // by alias: the last number that outlives the process, and may be used
+	unstored   []meetingOf       // in the order in which they were met
+	next       uint64            // the key of the next stored number
+	wake       chan struct{}     // closed when stored changes
+	work       chan struct{}     // receives when unstored is not empty
 }
 
 // meetingOf is a number that was not stored yet.
@@ -73,8 +79,8 @@ var (
 
 func newNumbers() numbers {
 	n := numbers{
-		ofReplay: map[replayKey][]meeting{}, inRoot: map[string][]replayKey{}, identities: map[replayKey]string{}, stored: map[string]uint64{},
-		wake: make(chan struct{}), work: make(chan struct{}, 1),
+		met: make([]meeting, 1), ofReplay: map[replayKey]uint32{}, inRoot: map[string][]uint32{}, dirOf: map[string]uint32{},
+		stored: map[string]uint64{}, wake: make(chan struct{}), work: make(chan struct{}, 1),
 	}
 	_, _ = rand.Read(n.generation[:]) // never fails
 	return n
@@ -100,16 +106,11 @@ func (n *numbers) load(tx *bbolt.Tx, same bool) error {
 	if err != nil {
 		return err
 	}
-	dirs := map[string]string{} // each text once
 	err = b.ForEach(func(at, value []byte) error {
 		if len(at) != 8 || len(value) <= len(replayKey{}) {
 			return fmt.Errorf("number % x is damaged, and the index may be deleted", at)
 		}
-		dir := string(value[len(replayKey{}):])
-		if dirs[dir] == "" {
-			dirs[dir] = dir
-		}
-		n.meet(replayKey(value[:len(replayKey{})]), dirs[dir])
+		n.meet(replayKey(value[:len(replayKey{})]), string(value[len(replayKey{}):]))
 		n.next = binary.BigEndian.Uint64(at) + 1
 		return nil
 	})
@@ -119,11 +120,39 @@ func (n *numbers) load(tx *bbolt.Tx, same bool) error {
 
 // meet gives a replay the next number of a root.
 func (n *numbers) meet(key replayKey, dir string) {
-	alias := root(dir)
-	n.inRoot[alias] = append(n.inRoot[alias], key)
-	n.ofReplay[key] = append(n.ofReplay[key], meeting{dir, uint64(len(n.inRoot[alias]))})
-	n.unstored = append(n.unstored, meetingOf{key, dir})
+	alias, at := root(dir), uint32(len(n.met))
+	n.inRoot[alias] = append(n.inRoot[alias], at)
+	known, ok := n.dirOf[dir]
+	if !ok {
+		known = uint32(len(n.dirs))
+		n.dirs = append(n.dirs, dir)
+		n.dirOf[dir] = known
+	}
+	m := meeting{dir: known, number: uint32(len(n.inRoot[alias])), first: at}
+	if first := n.ofReplay[key]; first == 0 {
+		n.ofReplay[key] = at
+	} else {
+		m.first = first
+		last := first
+		for n.met[last].next != 0 {
+			last = n.met[last].next
+		}
+		n.met[last].next = at
+	}
+	n.met = append(n.met, m)
+	n.unstored = append(n.unstored, meetingOf{key, n.dirs[known]})
 }
+
+// of returns the meetings of a replay from its first one on, the oldest first.
+func (n *numbers) of(first uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		for at := first; at != 0 && yield(at); at = n.met[at].next {
+		}
+	}
+}
+
+// dir returns the name of the directory of a meeting.
+func (n *numbers) dir(at uint32) string { return n.dirs[n.met[at].dir] }
 
 // publish makes the numbers usable that were not stored before.
 func (n *numbers) publish() { n.published(n.unstored); n.unstored = nil }
@@ -145,14 +174,14 @@ func (x *Index) number(e *Entry) {
 		return
 	}
 	n, key, dir := &x.numbers, x.keyOf(e), dirOf(e.Name)
-	n.identities[key] = e.Identity
-	if slices.ContainsFunc(n.ofReplay[key], func(m meeting) bool { return m.dir == dir }) {
-		return
-	}
-	if d := x.dirs[dir]; d != nil {
-		dir = d.name // the text that exists already
+	for at := range n.of(n.ofReplay[key]) {
+		if n.dir(at) == dir {
+			n.met[n.ofReplay[key]].identity = e.Identity
+			return
+		}
 	}
 	n.meet(key, dir)
+	n.met[n.ofReplay[key]].identity = e.Identity
 	if x.stored == nil {
 		n.publish()
 		return
@@ -260,10 +289,10 @@ func (s Selection) Next(alias string, after uint64) (list []Numbered, last uint6
 	defer x.mu.RUnlock()
 	n := &x.numbers
 	for last = after; last < n.stored[alias] && last < after+chunk; {
-		key := n.inRoot[alias][last]
+		m := n.met[n.inRoot[alias][last]]
 		last++
-		if s.counts(key, alias, last) {
-			list = append(list, Numbered{Root: alias, Number: last, Identity: n.identities[key], key: key})
+		if s.counts(m.first, alias, last) {
+			list = append(list, Numbered{Root: alias, Number: last, Identity: n.met[m.first].identity, first: m.first})
 		}
 	}
 	return list, last, n.wake
@@ -277,8 +306,8 @@ func (s Selection) At(alias string, number uint64) (Numbered, bool) {
 	if number == 0 || number > n.stored[alias] {
 		return Numbered{}, false
 	}
-	key := n.inRoot[alias][number-1]
-	return Numbered{Root: alias, Number: number, Identity: n.identities[key], key: key}, true
+	first := n.met[n.inRoot[alias][number-1]].first
+	return Numbered{Root: alias, Number: number, Identity: n.met[first].identity, first: first}, true
 }
 
 // Of returns the number by which the selection counts the replay of an entry, if it does and the number may be used.
@@ -289,20 +318,22 @@ func (s Selection) Of(e *Entry) (Numbered, bool) {
 	x := s.x
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	key := x.keyOf(e)
-	for _, m := range x.numbers.ofReplay[key] {
-		if alias := root(m.dir); s.within(m.dir) {
-			return Numbered{Root: alias, Number: m.number, Identity: e.Identity, key: key}, m.number <= x.numbers.stored[alias]
+	n := &x.numbers
+	for at := range n.of(n.ofReplay[x.keyOf(e)]) {
+		if dir, m := n.dir(at), n.met[at]; s.within(dir) {
+			alias, number := root(dir), uint64(m.number)
+			return Numbered{Root: alias, Number: number, Identity: e.Identity, first: m.first}, number <= n.stored[alias]
 		}
 	}
 	return Numbered{}, false
 }
 
 // counts reports whether a number is the one by which the selection counts a replay. The index must be locked.
-func (s Selection) counts(key replayKey, alias string, number uint64) bool {
-	for _, m := range s.x.numbers.ofReplay[key] {
-		if s.within(m.dir) {
-			return root(m.dir) == alias && m.number == number
+func (s Selection) counts(first uint32, alias string, number uint64) bool {
+	n := &s.x.numbers
+	for at := range n.of(first) {
+		if dir := n.dir(at); s.within(dir) {
+			return root(dir) == alias && uint64(n.met[at].number) == number
 		}
 	}
 	return false
@@ -343,9 +374,9 @@ func (s Selection) Look(ctx context.Context, name string) (*Entry, error) {
 func (x *Index) nameOf(n Numbered) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for _, m := range x.numbers.ofReplay[n.key] {
-		if root(m.dir) == n.Root && m.number == n.Number {
-			return m.dir
+	for at := range x.numbers.of(n.first) {
+		if dir := x.numbers.dir(at); root(dir) == n.Root && uint64(x.numbers.met[at].number) == n.Number {
+			return dir
 		}
 	}
 	return n.Root
@@ -389,13 +420,10 @@ func (s Selection) Gone(alias string) bool {
 	if d := x.dirs[alias]; d == nil || d.read.IsZero() || state.every == 0 && d.modified.IsZero() || state.failed != nil {
 		return false
 	}
-	all := true
-	x.files.Ascend(alias+"/", func(name string, e *Entry) bool {
-		if root(name) != alias {
+	for e := range x.below(alias) {
+		if !e.Identified && !e.tried && !e.denied {
 			return false
 		}
-		all = e.Identified || e.tried || e.denied
-		return all
-	})
-	return all
+	}
+	return true
 }

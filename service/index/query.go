@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/replay/cursor"
@@ -226,7 +228,7 @@ func (x *Index) matches(e *Entry, q *Query, wanted *wanted, now time.Time) bool 
 	switch {
 	case e.Format == decoders.Unknown, len(q.Formats) > 0 && !slices.Contains(q.Formats, e.Format):
 		return false
-	case f.Map != "" && !match(f.Map, e.MapName), f.Server != "" && !match(f.Server, e.Server):
+	case f.Map != "" && !wanted.mapName.match(e.MapName), f.Server != "" && !wanted.server.match(e.Server):
 		return false
 	case !f.From.IsZero() && e.Started.Before(f.From), !f.Until.IsZero() && (e.Started.IsZero() || e.Started.After(f.Until)):
 		return false
@@ -312,14 +314,8 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 		x.freshen(ctx, dir)
 	}
 	x.mu.RLock()
-	var list []*Entry
-	if d := x.dirs[dir]; d != nil {
-		for _, e := range d.files {
-			list = append(list, e)
-		}
-	}
+	list := slices.Collect(x.in(dir))
 	x.mu.RUnlock()
-	slices.SortFunc(list, func(a, b *Entry) int { return strings.Compare(a.Name, b.Name) })
 	all := list[:0]
 	for _, e := range list {
 		if e = x.identify(ctx, e); e != nil {
@@ -333,12 +329,7 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 // order of their names. It reads nothing.
 func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
 	x.mu.RLock()
-	var list []*Entry
-	for _, name := range x.byMapSize[strconv.FormatInt(size, 10)] {
-		if e, _ := x.files.Get(name); e != nil && scope.has(name) {
-			list = append(list, e)
-		}
-	}
+	list := slices.DeleteFunc(x.byMapSize.find(strconv.FormatInt(size, 10)), func(e *Entry) bool { return !scope.has(e.Name) })
 	x.mu.RUnlock()
 	slices.SortFunc(list, func(a, b *Entry) int {
 		if own := root(a.Name) == root(of); own != (root(b.Name) == root(of)) {
@@ -354,7 +345,7 @@ func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
 
 // mapSize returns the size of a file that may be a game's map, as a text, and an empty text for other files.
 func mapSize(e *Entry) string {
-	if e == nil || e.Format != decoders.Datafile || e.Compression != source.Plain {
+	if e.Format != decoders.Datafile || e.Compression != source.Plain {
 		return ""
 	}
 	return strconv.FormatInt(e.Size, 10)
@@ -411,21 +402,20 @@ func (f Family) ofID(id source.ID) *Entry {
 	x := f.x
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	last := x.byID[place{f.alias, id}]
+	last := x.at(f.alias, id)
 	if last == nil {
 		return nil
 	}
 	if now, _ := x.files.Get(last.Name); now != nil && now.ID == id && f.Has(now.Name) {
 		return now
 	}
-	var found *Entry // it may have other names
-	x.files.Ascend(f.alias+"/", func(name string, e *Entry) bool {
-		if e.ID == id && f.Has(name) {
-			found = e
+	// It may have other names.
+	for e := range x.below(f.alias) {
+		if e.ID == id && f.Has(e.Name) {
+			return e
 		}
-		return found == nil && root(name) == f.alias
-	})
-	return found
+	}
+	return nil
 }
 
 // OfCursor returns a file that holds the replay of a cursor, or nil. It looks in the family's root first, and reads new files
@@ -478,32 +468,16 @@ func (f Family) cursorIn(ctx context.Context, alias string, at cursor.Cursor, id
 	}
 }
 
-// pattern caches which texts it matches, because the names of players repeat.
-type pattern struct {
-	text  string
-	known map[string]bool
-}
-
-func newPattern(text string) *pattern { return &pattern{text, map[string]bool{}} }
-
-func (p *pattern) match(text string) bool {
-	is, ok := p.known[text]
-	if !ok {
-		is = match(p.text, text)
-		p.known[text] = is
-	}
-	return is
-}
-
-// wanted is what a query wants of texts: a pattern for a player's name, and words.
+// wanted is what a query wants of texts: patterns, and words.
 type wanted struct {
-	player *pattern
+	mapName, server, player pattern
+
 	each   []string
 	inName []map[string]bool // for each word, the names of players that it was looked for in
 }
 
 func newWanted(f *Filter) *wanted {
-	w := &wanted{player: newPattern(f.Player), each: strings.Fields(strings.ToLower(f.Text))}
+	w := &wanted{mapName: newPattern(f.Map), server: newPattern(f.Server), player: newPattern(f.Player), each: strings.Fields(strings.ToLower(f.Text))}
 	for range w.each {
 		w.inName = append(w.inName, map[string]bool{})
 	}
@@ -535,22 +509,28 @@ func (w *wanted) words(e *Entry) bool {
 	return true
 }
 
-// match reports whether a text matches a pattern.
-func match(pattern, text string) bool {
-	p, t := []rune(strings.ToLower(pattern)), []rune(strings.ToLower(text))
-	star, mark := -1, 0
-	i, j := 0, 0
-	for j < len(t) {
+// pattern is a pattern in lower case.
+type pattern []rune
+
+func newPattern(text string) pattern { return []rune(strings.ToLower(text)) }
+
+// match reports whether a text matches. It allocates nothing: a search asks each of a million texts.
+func (p pattern) match(text string) bool {
+	star, mark := -1, 0 // behind the last * that was met, and where what it stands for ends
+	i := 0
+	for j := 0; j < len(text); {
+		r, size := utf8.DecodeRuneInString(text[j:])
 		switch {
 		case i < len(p) && p[i] == '*':
+			i++
 			star, mark = i, j
+		case i < len(p) && (p[i] == '?' || p[i] == unicode.ToLower(r)):
 			i++
-		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
-			i++
-			j++
+			j += size
 		case star >= 0:
-			mark++
-			i, j = star+1, mark
+			_, size = utf8.DecodeRuneInString(text[mark:])
+			mark += size
+			i, j = star, mark
 		default:
 			return false
 		}

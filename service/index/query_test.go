@@ -391,3 +391,42 @@ func TestListedByMany(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestBesideDirectories: a directory has the files whose names sort before, among and behind those in directories below it, and only these.
+func TestBesideDirectories(t *testing.T) {
+	tree, x := one(t)
+	in := map[string][]string{
+		"r":       {"r/a!", "r/a-", "r/a.", "r/a0", "r/aa", "r/b"},
+		"r/a":     {"r/a/!", "r/a/0", "r/a/a"},
+		"r/a/a.d": {"r/a/a.d/a", "r/a/a.d/b"},
+		"r/a1":    {"r/a1/a"},
+	}
+	for _, names := range in {
+		for i, name := range names {
+			tree.write(strings.TrimPrefix(name, "r/"), game(i+1))
+		}
+	}
+	check := func() {
+		t.Helper()
+		for dir, want := range in {
+			all, err := x.InDirectory(t.Context(), dir, index.Everything())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range all {
+				got = append(got, e.Name)
+			}
+			wantNames(t, dir, got, want...)
+		}
+	}
+	check()
+	tree.remove("a0")
+	in["r"] = []string{"r/a!", "r/a-", "r/a.", "r/aa", "r/b"}
+	check()
+	tree.remove("a")
+	delete(in, "r/a")
+	delete(in, "r/a/a.d")
+	check()
+	wantNames(t, "all", list(t, x, index.Query{Scope: index.Everything()}, 100), "r/a!", "r/a-", "r/a.", "r/a1/a", "r/aa", "r/b")
+}

@@ -44,7 +44,7 @@ func (x *Index) enter(alias string, state *rootState) {
 // add adds a directory, without reading it. The index must be locked.
 func (x *Index) add(name string) {
 	ctx, stop := context.WithCancel(x.ctx)
-	x.dirs[name] = &directory{name: name, files: map[string]*Entry{}, dirs: map[string]bool{}, ctx: ctx, stop: stop}
+	x.dirs[name] = &directory{name: name, dirs: map[string]bool{}, ctx: ctx, stop: stop}
 }
 
 // begin reads a directory that was just added, and watches it from then on.
@@ -107,7 +107,10 @@ func (x *Index) stale(name string) bool {
 	case d == nil:
 		return false
 	case errors.Is(err, catalog.ErrNotFound):
-		return len(d.files) > 0 || len(d.dirs) > 0 || strings.Contains(name, "/")
+		for range x.below(name) {
+			return true
+		}
+		return len(d.dirs) > 0 || strings.Contains(name, "/")
 	case err != nil:
 		return false // a directory that cannot be checked is not gone
 	}
@@ -246,10 +249,14 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 		there[found.Files[i].Name] = true
 		x.note(&found.Files[i], began)
 	}
-	for file, e := range d.files {
-		if !there[file] && e.checked <= began.UnixNano() {
-			x.remove(e)
+	var removed []*Entry
+	for e := range x.in(name) {
+		if !there[e.Name] && e.checked <= began.UnixNano() {
+			removed = append(removed, e)
 		}
+	}
+	for _, e := range removed {
+		x.remove(e)
 	}
 	return fresh, gone
 }
@@ -258,11 +265,10 @@ func (x *Index) compare(name string, found *catalog.Dir, began time.Time, depth 
 // reading mutex of the file's rootState must have been held since then, unless the root is listed: there an older check has no
 // effect.
 func (x *Index) note(f *catalog.File, began time.Time) {
-	d := x.dirs[dirOf(f.Name)]
-	if d == nil {
+	if x.dirs[dirOf(f.Name)] == nil {
 		return
 	}
-	old := d.files[f.Name]
+	old, _ := x.files.Get(f.Name)
 	listed := x.listed(f.Name)
 	if old != nil && (old.is(f) || listed && old.checked > began.UnixNano()) {
 		return
@@ -293,7 +299,7 @@ func (x *Index) note(f *catalog.File, began time.Time) {
 
 // known returns the entry of the same contents under another name of the same origin, or from an earlier run, or nil.
 func (x *Index) known(f *catalog.File) *Entry {
-	for _, e := range []*Entry{x.byID[place{root(f.Name), f.ID}], x.facts[f.Name]} {
+	for _, e := range []*Entry{x.at(root(f.Name), f.ID), x.facts[f.Name]} {
 		if e != nil && e.Identified && e.is(f) && x.lineage(e.Name) == x.lineage(f.Name) {
 			return e
 		}
@@ -306,10 +312,8 @@ func (x *Index) remove(e *Entry) {
 	if now, ok := x.files.Delete(e.Name); !ok || now == nil {
 		return
 	}
-	if d := x.dirs[dirOf(e.Name)]; d != nil {
-		delete(d.files, e.Name)
-	}
 	x.relate(e, nil)
+	x.changed(e.Name)
 	x.changes.add(Change{Kind: Removed, Entry: e})
 }
 
@@ -318,12 +322,12 @@ func (x *Index) forget(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.roots[root(name)].reads.Add(1)
+	for _, e := range slices.Collect(x.below(name)) {
+		x.remove(e)
+	}
 	for dir, d := range x.dirs {
 		if dir != name && !strings.HasPrefix(dir, name+"/") {
 			continue
-		}
-		for _, e := range d.files {
-			x.remove(e)
 		}
 		d.dirs, d.modified = map[string]bool{}, time.Time{}
 		if strings.Contains(dir, "/") {

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -56,27 +58,34 @@ func (x *Index) load() (err error) {
 				return err
 			}
 		}
-		if err := x.numbers.load(tx, same); err != nil {
-			return err
-		}
 		for alias, state := range x.roots {
 			state.known = state.place != "" && string(meta.Get([]byte(placePrefix+alias))) == state.place
 		}
-		return b.ForEach(func(name, value []byte) error {
-			if e := parse(string(name), value); e != nil && (e.Format == decoders.Unknown || x.Codec(e.Format) != nil) {
-				if !same {
-					e.Survey = nil
-				}
-				x.intern(e)
-				if x.recalls(e) {
-					recalled = append(recalled, e)
-					return nil
-				}
-				x.facts[e.Name] = e
-				x.byID[placeOf(e)] = e
+		var p parsing
+		defer p.wait()
+		if err := b.ForEach(p.add); err != nil {
+			return err
+		}
+		if err := x.numbers.load(tx, same); err != nil {
+			return err
+		}
+		for e := range p.entries() {
+			if e.Format != decoders.Unknown && x.Codec(e.Format) == nil {
+				continue
 			}
-			return nil
-		})
+			if !same {
+				e.Survey = nil
+			}
+			x.intern(e)
+			if x.recalls(e) {
+				x.relateTexts(nil, e)
+				recalled = append(recalled, e)
+				continue
+			}
+			x.facts[e.Name] = e
+			x.byID[hashOf(root(e.Name), e.ID)] = e
+		}
+		return nil
 	})
 	if damaged, ok := errors.AsType[*database.DamagedError](err); ok {
 		return fmt.Errorf("index %q is damaged, and may be deleted: %v", x.Path, damaged.Reason)
@@ -220,6 +229,72 @@ func appendTexts(b []byte, list []string) []byte {
 		b = appendText(b, text)
 	}
 	return b
+}
+
+// parsing parses stored entries on all processors. It copies their bytes first: only the goroutine that reads the database survives its
+// damage.
+type parsing struct {
+	batches []*batch
+	wg      sync.WaitGroup
+}
+
+// batch is a number of entries in the order of their names.
+type batch struct {
+	bytes  []byte
+	stored []struct{ name, value int } // where each ends
+	parsed []*Entry
+}
+
+// perBatch is how many bytes a batch has at least, but for the last one.
+const perBatch = 1 << 20
+
+func (p *parsing) add(name, value []byte) error {
+	if len(p.batches) == 0 || len(p.batches[len(p.batches)-1].bytes) >= perBatch {
+		p.parse()
+		p.batches = append(p.batches, &batch{bytes: make([]byte, 0, perBatch+1<<10)})
+	}
+	b := p.batches[len(p.batches)-1]
+	b.bytes = append(b.bytes, name...)
+	at := len(b.bytes)
+	b.bytes = append(b.bytes, value...)
+	b.stored = append(b.stored, struct{ name, value int }{at, len(b.bytes)})
+	return nil
+}
+
+// parse begins to parse the last batch.
+func (p *parsing) parse() {
+	if len(p.batches) == 0 {
+		return
+	}
+	b := p.batches[len(p.batches)-1]
+	p.wg.Go(func() {
+		b.parsed = make([]*Entry, 0, len(b.stored))
+		from := 0
+		for _, to := range b.stored {
+			if e := parse(string(b.bytes[from:to.name]), b.bytes[to.name:to.value]); e != nil {
+				b.parsed = append(b.parsed, e)
+			}
+			from = to.value
+		}
+		b.bytes, b.stored = nil, nil
+	})
+}
+
+func (p *parsing) wait() { p.wg.Wait() }
+
+// entries returns the entries that could be parsed, in the order in which they were added.
+func (p *parsing) entries() iter.Seq[*Entry] {
+	p.parse()
+	p.wait()
+	return func(yield func(*Entry) bool) {
+		for _, b := range p.batches {
+			for _, e := range b.parsed {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // parse is the reverse of encoded. It returns nil for bytes that it cannot parse.

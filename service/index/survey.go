@@ -37,7 +37,7 @@ func (x *Index) work(waiting *queue, ready func()) {
 			}
 			continue
 		}
-		if name, ok := surveys.pop(); ok && x.Budget > 0 {
+		if name, ok := surveys.pop(); ok {
 			if e := x.get(name); e != nil && x.wanted(e) {
 				pause := x.throttle(e)
 				var interrupted bool
@@ -112,7 +112,7 @@ const (
 // wanted reports whether decoding a file would find something new.
 func (x *Index) wanted(e *Entry) bool {
 	codec := x.Codec(e.Format)
-	return codec != nil && codec.Survey != nil && e.Identity != "" &&
+	return x.Budget > 0 && codec != nil && codec.Survey != nil && e.Identity != "" &&
 		(e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size && e.Growable())
 }
 

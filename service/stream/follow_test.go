@@ -133,3 +133,72 @@ func TestPushNotBehindUnwritten(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// recalled is a reader that would push, and knows whether it may.
+type recalled struct {
+	watched
+
+	paced bool
+	may   *atomic.Bool
+}
+
+func (p *recalled) Push(time.Duration, func() bool) bool { p.may.Store(true); return p.paced }
+func (p *recalled) Recall()                              { p.may.Store(false) }
+
+// TestRecalled: a stream neither reads nor sends while its reader may push, and nothing may push when the stream has ended. What came
+// while it waited is sent at once if the reader has waited for more of a batch, and otherwise after that.
+func TestRecalled(t *testing.T) {
+	data := recording(t, 1<<15)
+	half := len(data) / 2
+	for _, paced := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &growing{changed: make(chan struct{}), data: data[:half:half]}
+			var may atomic.Bool
+			check := func() {
+				if may.Load() {
+					t.Error("it does something while its reader may push")
+				}
+			}
+			c := follow(g, func(r codec.Reader) codec.Reader { return &recalled{watched{r, check}, paced, &may} })
+			c.Heartbeat, c.MaxDelay = time.Second, time.Second
+			var unwritten *frame.Frame
+			var batches, heartbeats atomic.Int32
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_ = stream.Run(ctx, c, func(f *frame.Frame) error {
+					check()
+					if r := f.Response(); r == nil {
+						batches.Add(1)
+					} else if r.GetHeartbeat() != nil {
+						heartbeats.Add(1)
+					}
+					if unwritten != nil {
+						unwritten.Free()
+					}
+					unwritten = f
+					return nil
+				})
+			}()
+			time.Sleep(5*time.Second + 300*time.Millisecond)
+			if synctest.Wait(); heartbeats.Load() == 0 || !may.Load() {
+				t.Errorf("%d heartbeats, may push: %t", heartbeats.Load(), may.Load())
+			}
+			before := batches.Load()
+			g.append(data[half : len(data)-1])
+			if synctest.Wait(); (batches.Load() > before) != paced {
+				t.Errorf("paced %t: %d batches at once", paced, batches.Load()-before)
+			}
+			time.Sleep(time.Second)
+			if synctest.Wait(); batches.Load() == before {
+				t.Errorf("paced %t: no batch", paced)
+			}
+			cancel()
+			if <-done; may.Load() {
+				t.Error("it has ended, and its reader may push")
+			}
+			unwritten.Free()
+		})
+	}
+}

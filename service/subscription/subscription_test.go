@@ -44,6 +44,9 @@ type world struct {
 	// sends is called before a stream sends a batch, from 0. If it returns an end or an error, the stream ends so.
 	sends  func(name string, batch int) (replaydv1.EndReason, error)
 	opened map[string]int
+	// live is set if games go on behind their batches, and wants is the error with which the subscription ends.
+	live  bool
+	wants error
 	// named is the subscription that is kept, nil for none, and responses gets all responses.
 	named     *subscription.Named
 	responses func(*replaydv1.SubscribeEventsResponse)
@@ -59,7 +62,7 @@ func newWorld(t *testing.T, aliases ...string) *world {
 		T: t, dirs: map[string]string{}, opened: map[string]int{}, turn: make(chan struct{}, 1),
 		opens:     func(context.Context, string, int) error { return nil },
 		sends:     func(string, int) (replaydv1.EndReason, error) { return 0, nil },
-		responses: func(*replaydv1.SubscribeEventsResponse) {},
+		responses: func(*replaydv1.SubscribeEventsResponse) {}, wants: context.Canceled,
 	}
 	for _, alias := range aliases {
 		w.dirs[alias] = t.TempDir()
@@ -216,6 +219,15 @@ func (w *world) stream(ctx context.Context, req *replaydv1.StreamEventsRequest, 
 			return err
 		}
 	}
+	if w.live {
+		if err := tell(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_FollowStatus{FollowStatus: &replaydv1.FollowStatus{
+			State: replaydv1.FollowState_FOLLOW_STATE_CAUGHT_UP,
+		}}}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	return tell(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: &replaydv1.StreamEnd{Reason: reason}}})
 }
 
@@ -283,7 +295,7 @@ func (w *world) subscribe(until func(*told) bool) *told {
 		Parallel: 1, Heartbeat: 50 * time.Millisecond, Stream: w.stream, Reserve: func(int) error { return nil }, Explain: explain,
 		Panicked: func(p any, _ string) error { return fmt.Errorf("%v", p) }, Resolves: func(decoders.Format) bool { return false },
 	}, send)
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, w.wants) {
 		w.Errorf("%v; it was told %v", err, got)
 	}
 	return got
@@ -452,6 +464,43 @@ func TestNeighbours(t *testing.T) {
 			}
 			if !slices.Equal(got.failures[first], test.tells) {
 				t.Errorf("failures %v, want %v", got.failures, test.tells)
+			}
+		})
+	}
+}
+
+// TestRoom: of more games than a token has room for, as many are played at once as there is room. Those that end make room for others; when
+// all go on and were sent up to their present ends, the subscription ends with an error. No token is longer than the longest.
+func TestRoom(t *testing.T) {
+	const games = 500
+	for name, live := range map[string]bool{"they end": false, "they go on": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "live")
+			for n := 1; n <= games; n++ {
+				file := fmt.Sprintf("live/%d.teehistorian", n)
+				w.write(file, w.game(n))
+				now := time.Now()
+				w.must(os.Chtimes(w.path(file), now, now))
+			}
+			longest, caughtUp := 0, 0
+			w.responses = func(r *replaydv1.SubscribeEventsResponse) {
+				longest = max(longest, len(r.GetToken()))
+				if r.GetStreamed().GetFollowStatus() != nil {
+					caughtUp++
+				}
+			}
+			if w.live = live; live {
+				w.wants = subscription.ErrFull
+			}
+			w.open()
+			got := w.subscribe(ended(games))
+			if !live {
+				w.whole(got, games)
+			} else if caughtUp < 200 || caughtUp != len(got.batches) {
+				t.Errorf("%d games have begun, %d were sent up to their present ends", len(got.batches), caughtUp)
+			}
+			if longest > subscription.MaxToken || live && longest < subscription.MaxToken/2 {
+				t.Errorf("a token of %d bytes", longest)
 			}
 		})
 	}
