@@ -100,6 +100,26 @@ func TestRandomRequestsOfUserCommands(t *testing.T) {
 	randomRequests(t, path, *requests/2) // with a quarter of them, no stream that mattered began behind a checkpoint
 }
 
+// TestRandomRequestsOfFacts is TestRandomRequests for made games that have all facts.
+func TestRandomRequestsOfFacts(t *testing.T) {
+	t.Parallel()
+	streamtest.SkipLong(t)
+	rounds, _ := demtest.Rounds(7, 3, demtest.ByCounts)
+	match, _ := demtest.MatchOf(7, 100)
+	for name, data := range map[string][]byte{
+		"rounds": rounds, "match": match, "dota": demtest.Players("dota"), "csgo": demtest.Players("csgo"), "citadel": demtest.Players("citadel"),
+	} {
+		path := filepath.Join(t.TempDir(), name+".dem")
+		end := demtest.New() // without it, who follows the demo waits
+		head := len(end.Bytes())
+		end.Record(demtest.CmdFileInfo, 1<<20, demtest.Proto(nil).Varint(2, 1<<20))
+		write(t, path, append(data, end.Bytes()[head:]...))
+		if made := randomRequests(t, path, max(*requests/10, 4)); made == 0 {
+			t.Error("no request was made")
+		}
+	}
+}
+
 // TestRandomRequestsOfDamage is TestRandomRequests for a recording with seams, behind which values are absent.
 func TestRandomRequestsOfDamage(t *testing.T) {
 	t.Parallel()

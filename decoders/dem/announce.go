@@ -28,12 +28,13 @@ func (d *Decoder) concludeAnnouncement(e *ChatEvent) {
 		}
 	}
 	if typ := aegis[string(e.TypeName)]; typ != ObjectiveTypeUnspecified {
-		if fact := d.add(KindFactObjective); fact != nil {
+		if fact := d.prepare(KindFactObjective); fact != nil {
 			f := &fact.objective
 			*f = FactObjective{Type: typ, HasActor: player >= 0}
 			if f.HasActor {
 				d.actor(&f.Actor, player)
 			}
+			d.rememberObjective(f)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // FactsVersion is the version of the facts: it changes whenever a demo has other facts than before.
-const FactsVersion = 2
+const FactsVersion = 3
 
 // factSources holds the kinds of events from which facts of a kind are concluded, in any game.
 var factSources = map[Kind]kindSet{
@@ -25,10 +25,12 @@ var factSources = map[Kind]kindSet{
 	KindFactBuyback:     setOf(KindCombatLog),
 	KindFactRune:        setOf(KindChatEvent),
 	KindFactSmoke:       setOf(KindCombatLog),
+	KindFactWard:        {}, // from entities, as rounds
+	KindFactDraft:       {},
 }
 
 // pastKinds are those of the facts that a Past is of.
-var pastKinds = setOf(KindFactKill, KindFactRound, KindFactPlayerRound)
+var pastKinds = setOf(KindFactKill, KindFactRound, KindFactPlayerRound, KindFactObjective, KindFactWard)
 
 // factKinds are the kinds of facts.
 var factKinds = func() (s kindSet) {
@@ -42,6 +44,10 @@ var factKinds = func() (s kindSet) {
 type conclusions struct {
 	sources kindSet // the kinds of events from which the wanted and the remembered facts are concluded
 	rounds  bool    // rounds of Counter-Strike 2 are followed
+	wards   bool    // wards of Dota 2 are
+	draft   bool    // the draft of Dota 2 is
+	// Messages without events of their own are read for objectives.
+	objectives bool
 	// The kinds of facts that Past is of, as far as they are remembered.
 	remembered kindSet
 	spare      conclusion // one that is only remembered
@@ -68,6 +74,8 @@ type conclusion struct {
 	buyback   FactBuyback
 	rune      FactRune
 	smoke     FactSmoke
+	ward      FactWard
+	draft     FactDraft
 }
 
 func newConclusions(wanted *kindSet) (c conclusions) {
@@ -82,13 +90,18 @@ func newConclusions(wanted *kindSet) (c conclusions) {
 		}
 	}
 	c.rounds = c.remembered.has(KindFactRound) || c.remembered.has(KindFactPlayerRound)
+	c.wards, c.draft, c.objectives = c.remembered.has(KindFactWard), all || wanted.has(KindFactDraft), c.remembered.has(KindFactObjective)
 	return c
 }
 
 // begin begins the facts of an event.
 func (c *conclusions) begin(event int64) {
-	c.ready, c.next, c.count, c.texts, c.base = c.ready[:0], 0, 0, c.texts[:0], event
+	c.ready, c.next, c.texts = c.ready[:0], 0, c.texts[:0]
+	c.move(event)
 }
+
+// move lets further facts stand behind another event.
+func (c *conclusions) move(event int64) { c.count, c.base = 0, event }
 
 // pending reports whether there is a fact that was not delivered yet.
 func (c *conclusions) pending() bool { return c.next < len(c.ready) }
@@ -144,6 +157,10 @@ func (d *Decoder) nextFact(ev *Event) {
 		ev.FactRune = from.rune
 	case KindFactSmoke:
 		ev.FactSmoke = from.smoke
+	case KindFactWard:
+		ev.FactWard = from.ward
+	case KindFactDraft:
+		ev.FactDraft = from.draft
 	default: // no fact
 	}
 }
@@ -173,6 +190,33 @@ func (d *Decoder) conclude(ev *Event, kind Kind) {
 	case kind == KindDamage && d.match.game == gameDeadlock:
 		d.concludeDamage(&ev.Damage)
 	}
+}
+
+// concludeEntities concludes what a whole message of entities completes. Facts of each sort stand behind a place of their own, so that these
+// do not depend on which of them are wanted.
+func (d *Decoder) concludeEntities() {
+	c := &d.facts
+	rounds, dota := c.rounds && d.match.game == gameCS2, d.match.game == gameDota
+	if told := rounds || dota && (c.wards || c.draft); !told && !c.remembers(KindFactKill) {
+		return
+	}
+	d.players.setGame(d.match.game)
+	behind := func() int64 {
+		d.out.place.nextElement()
+		return d.out.place.index(slotEvent)
+	}
+	c.begin(behind())
+	if rounds {
+		d.concludeRounds()
+		return
+	}
+	if dota && c.wards {
+		d.concludeWards()
+	}
+	if c.move(behind()); dota && c.draft {
+		d.concludeDraft()
+	}
+	d.rememberEconomy()
 }
 
 // noHitGroup is no part of the body.
@@ -218,81 +262,6 @@ func (d *Decoder) entityActor(a *Actor, slot int32) bool {
 	return true
 }
 
-// concludeKill concludes the fact of a kill in Deadlock.
-func (d *Decoder) concludeKill(e *Kill) {
-	fact := d.prepare(KindFactKill)
-	if fact == nil {
-		return
-	}
-	k := &fact.kill
-	*k = FactKill{Assists: k.Assists[:0], HitGroup: noHitGroup}
-	scorer := e.ScorerIndex
-	if scorer < 0 {
-		scorer = e.AttackerIndex
-	}
-	k.HasKiller = d.entityActor(&k.Killer, scorer)
-	k.HasVictim = d.entityActor(&k.Victim, e.VictimIndex)
-	for _, index := range e.AssisterIndexes {
-		var a Actor
-		if d.entityActor(&a, index) {
-			k.Assists = append(k.Assists, a)
-		}
-	}
-	d.rememberKill(k)
-}
-
-// concludeDamage concludes the fact of a damage in Deadlock.
-func (d *Decoder) concludeDamage(e *Damage) {
-	fact := d.add(KindFactDamage)
-	if fact == nil {
-		return
-	}
-	f := &fact.damage
-	*f = FactDamage{
-		Damage: e.Damage, Health: e.VictimHealth, HasHealth: true, MaxHealth: e.VictimHealthMax, HasMaxHealth: true,
-		HitGroup: e.HitGroup, Type: e.Type, CitadelType: e.CitadelType, HasCitadelType: true, CritDamage: e.CritDamage, HasCritDamage: true,
-		Absorbed: e.Absorbed, HasAbsorbed: true,
-	}
-	if f.PreDamage, f.HasPreDamage = e.PreDamage, e.PreDamage != 0; e.HasPreDamageWhole {
-		f.PreDamage, f.HasPreDamage = float32(e.PreDamageWhole), true
-	}
-	if e.HasAbsorbedWhole {
-		f.Absorbed = float32(e.AbsorbedWhole)
-	}
-	f.HasAttacker = d.entityActor(&f.Attacker, e.AttackerIndex)
-	f.HasVictim = d.entityActor(&f.Victim, e.VictimIndex)
-	if slot := e.AbilityIndex; slot > 0 && slot < MaxEntities {
-		f.Weapon = d.itemIn(slot)
-	}
-	if f.Weapon == nil {
-		f.Weapon = d.facts.tokens.name(d.world.meanings.names, e.AbilityId)
-	}
-}
-
-// concludePurchase concludes the fact of a purchase in Deadlock.
-func (d *Decoder) concludePurchase(e *AbilityChange) {
-	if e.Type != AbilityChangeTypePurchased {
-		return
-	}
-	if fact := d.add(KindFactPurchase); fact != nil {
-		f := &fact.purchase
-		*f = FactPurchase{Item: d.facts.tokens.name(d.world.meanings.names, e.AbilityId)}
-		if f.HasBuyer = e.PlayerSlot >= 0; f.HasBuyer {
-			d.actor(&f.Buyer, int(e.PlayerSlot))
-		}
-	}
-}
-
-// itemIn returns the name of the item or the ability in a slot, or nil.
-func (d *Decoder) itemIn(slot int32) []byte {
-	item := d.world.store.Slots[slot]
-	if item == nil || !item.Decoded {
-		return nil
-	}
-	d.players.of[holderItem] = item
-	return d.named(itemName)
-}
-
 // concludeGameEvent concludes the facts of a game event of Counter-Strike 2.
 func (d *Decoder) concludeGameEvent(e *GameEvent) {
 	switch string(e.Name) {
@@ -320,7 +289,7 @@ func (d *Decoder) concludeGameEvent(e *GameEvent) {
 
 // bombed concludes what happened to the bomb.
 func (d *Decoder) bombed(typ ObjectiveType, keys []GameEventKey) {
-	fact := d.add(KindFactObjective)
+	fact := d.add(KindFactObjective) // rounds are remembered, and they tell it
 	if fact == nil {
 		return
 	}
@@ -503,7 +472,7 @@ func (d *Decoder) concludeCombat(e *CombatLog) {
 			f := &fact.purchase
 			*f = FactPurchase{Item: e.ValueName}
 			phase := d.match.clock.phase
-			f.Starting = phase > GamePhaseUnspecified && phase < GamePhaseInProgress
+			f.Starting = phase != GamePhaseUnspecified && (phase < GamePhaseInProgress || phase > GamePhaseDisconnect)
 			f.HasBuyer = d.loggedActor(&f.Buyer, logged{name: e.TargetName, hero: true, team: e.TargetTeam})
 		}
 	case CombatLogTypeBuyback:
@@ -535,7 +504,7 @@ func objectiveOf(e *CombatLog) ObjectiveType {
 
 // taken concludes what happened to an objective of Dota 2.
 func (d *Decoder) taken(typ ObjectiveType, e *CombatLog, by logged) {
-	fact := d.add(KindFactObjective)
+	fact := d.prepare(KindFactObjective)
 	if fact == nil {
 		return
 	}
@@ -546,6 +515,7 @@ func (d *Decoder) taken(typ ObjectiveType, e *CombatLog, by logged) {
 		f.Team = int32(e.TargetTeam)
 		f.Denied = typ != ObjectiveTypeCourier && e.TargetTeam != 0 && e.TargetTeam == e.AttackerTeam
 	}
+	d.rememberObjective(f)
 }
 
 // weaponOf returns the name of an inflictor, or nil if it is none.

@@ -72,6 +72,10 @@ func readableFact(ev *dem.Event) string {
 		return fmt.Sprint(ev.AtTick, " rune ", set(reflect.ValueOf(ev.FactRune)))
 	case dem.KindFactSmoke:
 		return fmt.Sprint(ev.AtTick, " smoke ", set(reflect.ValueOf(ev.FactSmoke)))
+	case dem.KindFactWard:
+		return fmt.Sprint(ev.AtTick, " ward ", set(reflect.ValueOf(ev.FactWard)))
+	case dem.KindFactDraft:
+		return fmt.Sprint(ev.AtTick, " draft ", set(reflect.ValueOf(ev.FactDraft)))
 	default:
 		return ""
 	}

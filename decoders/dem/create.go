@@ -82,6 +82,12 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if c.Rounds {
 		d.match.rounds.slot = e.index
 	}
+	if c.Rules {
+		d.match.draft.rules = e.index
+	}
+	if c.Ward && !again {
+		e.wards = append(e.wards, int32(e.index))
+	}
 	if c.Side > 0 {
 		d.match.roster.sides[c.Side-1] = e.index
 	}

@@ -44,6 +44,8 @@ type match struct {
 	clock    clock
 	roster   roster
 	rounds   rounds
+	wards    []ward
+	draft    draft
 	past     Past
 	events   map[int32]*eventType // kinds of game events
 	commands usercmd.Baselines    // of players, if user commands are selected

@@ -57,6 +57,8 @@
 //	sample.go, player.go        the present states of entities, and of players
 //	conclude.go, round.go       facts, and the rounds from which some are concluded
 //	grenade.go, announce.go     facts of grenades, and of runes, smokes and the like
+//	ward.go, draft.go           facts of wards and of the draft in Dota 2
+//	deadlock.go                 facts of Deadlock
 //	past.go                     what is remembered of facts
 //	index.go                    Index and ReadInfo
 //	snapshot.go                 the state between two records, and decoders that continue there

@@ -27,6 +27,7 @@ type entityReader struct {
 	slot   int    // of the own baselines
 	store  bool   // created entities become own baselines
 	alt    []alternate
+	wards  []int32 // slots that got a ward
 	phase  entityPhase
 
 	pending pendingCreate
@@ -78,7 +79,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 
 // start reads CSVCMsg_PacketEntities, up to the entries in it.
 func (e *entityReader) start(m pb.Reader) bool {
-	*e = entityReader{index: -1, alt: e.alt[:0]}
+	*e = entityReader{index: -1, alt: e.alt[:0], wards: e.wards[:0]}
 	var data []byte
 	for m.Next() {
 		switch m.Num {

@@ -97,7 +97,7 @@ type Event struct {
 	FactRound FactRound
 	// What a player did in a round of Counter-Strike 2 that ended. A fact, as fact_kill.
 	FactPlayerRound FactPlayerRound
-	// An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
+	// An objective was taken or lost (Dota 2, Counter-Strike 2, Deadlock). A fact, as fact_kill.
 	FactObjective FactObjective
 	// A player bought something (Dota 2, Deadlock). A fact, as fact_kill.
 	FactPurchase FactPurchase
@@ -111,6 +111,10 @@ type Event struct {
 	FactRune FactRune
 	// A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill.
 	FactSmoke FactSmoke
+	// A ward was placed, or is gone (Dota 2). A fact, as fact_kill.
+	FactWard FactWard
+	// A hero was banned or picked, or a player has a hero (Dota 2). A fact, as fact_kill.
+	FactDraft FactDraft
 	// An entity was hurt (Deadlock, Counter-Strike 2).
 	Damage Damage
 	// A hero was killed (Deadlock).
@@ -1551,9 +1555,16 @@ type FactPlayerRound struct {
 	MoneySpent int32
 	// HasMoneySpent reports whether MoneySpent is set.
 	HasMoneySpent bool
+	// Grenades of the player that went off, by fact_grenade.
+	Grenades int32
+	// Players of the other side whom the player blinded, by fact_blind: one counts as often as blinded.
+	Blinded int32
+	// How long these were blinded, in seconds.
+	BlindedSeconds float32
 }
 
-// FactObjective: An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
+// FactObjective: An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2, by messages
+// 347 and 349 in Deadlock.
 //
 // Not proven, as fact_round.
 type FactObjective struct {
@@ -1563,11 +1574,11 @@ type FactObjective struct {
 	Actor Actor
 	// HasActor reports whether Actor is set.
 	HasActor bool
-	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis.
+	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis. Deadlock: the class of the boss, such as "CNPC_Boss_Tier2".
 	Name []byte
-	// Dota 2: the side that lost a building, a ward or a courier. Absent for others.
+	// Dota 2: the side that lost a building, a ward or a courier. Deadlock: the side of a boss, as the game tells it. Absent for others.
 	Team int32
-	// Counter-Strike 2: the site: the game's number. Absent in Dota 2.
+	// Counter-Strike 2: the site: the game's number. Absent in other games.
 	Site int32
 	// HasSite reports whether Site is set.
 	HasSite bool
@@ -1665,6 +1676,50 @@ type FactSmoke struct {
 	Player Actor
 	// HasPlayer reports whether Player is set.
 	HasPlayer bool
+}
+
+// FactWard: A ward was placed, or is gone: by the entities of the classes CDOTA_NPC_Observer_Ward and CDOTA_NPC_Observer_Ward_TrueSight. A ward that
+// is there when the recording begins was not placed in it.
+//
+// Not proven, as fact_kill.
+type FactWard struct {
+	// What became of it.
+	State WardState
+	// What it is.
+	Type WardType
+	// Who placed it, by the owner of its entity; the side alone when the player is not known.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
+	// The side of the ward: 2 or 3. Absent when not known.
+	Team int32
+	// Slot of its entity.
+	Index uint32
+	// Where it is, in world units. Absent when not known.
+	Place Vector
+	// HasPlace reports whether Place is set.
+	HasPlace bool
+	// The tick in which one that is gone was placed. Absent when that is not in the file, and for one that is placed.
+	PlacedTick int32
+}
+
+// FactDraft: A hero was banned or picked, or a player has one, before the heroes come to the map. What was done when the recording began is not told. The
+// sides, and the order at the end, are in file_info.
+//
+// Not proven, as fact_kill.
+type FactDraft struct {
+	// What happened.
+	Deed DraftDeed
+	// Who has the hero. Absent for a ban or a pick of a side.
+	Player Actor
+	// HasPlayer reports whether Player is set.
+	HasPlayer bool
+	// The hero: the game's number.
+	HeroId int32
+	// Its name, such as "npc_dota_hero_axe". Absent when not known.
+	HeroName []byte
+	// The place in the game's list of bans or of picks, from 1. Absent for CHOSEN.
+	Number int32
 }
 
 // Damage: An entity was hurt.
@@ -2164,6 +2219,8 @@ const (
 	KindFactBuyback
 	KindFactRune
 	KindFactSmoke
+	KindFactWard
+	KindFactDraft
 	KindDamage
 	KindKill
 	KindKillStreak
@@ -2175,7 +2232,7 @@ const (
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 56
+const KindCount = 58
 
 var kindNames = [KindCount]string{
 	"none",
@@ -2226,6 +2283,8 @@ var kindNames = [KindCount]string{
 	"fact_buyback",
 	"fact_rune",
 	"fact_smoke",
+	"fact_ward",
+	"fact_draft",
 	"damage",
 	"kill",
 	"kill_streak",
@@ -2499,6 +2558,10 @@ const (
 	ObjectiveTypeAegisStolen ObjectiveType = 10
 	// The Aegis of the Immortal was destroyed.
 	ObjectiveTypeAegisDenied ObjectiveType = 11
+	// A boss of a side or the mid boss was killed: what the game tells by CCitadelUserMsg_BossKilled.
+	ObjectiveTypeBoss ObjectiveType = 12
+	// The mid boss came: CCitadelUserMsg_MidBossSpawned.
+	ObjectiveTypeMidBossSpawned ObjectiveType = 13
 )
 
 // GrenadeState: What became of a grenade. In parentheses is the game event that tells it.
@@ -2552,6 +2615,47 @@ const (
 	RuneDeedBottled RuneDeed = 2
 	// The player destroyed it.
 	RuneDeedDenied RuneDeed = 3
+)
+
+// WardState: What became of a ward.
+type WardState int32
+
+// The values of WardState.
+const (
+	// Never sent.
+	WardStateUnspecified WardState = 0
+	// It was placed.
+	WardStatePlaced WardState = 1
+	// It is no more: its time was over, or it was destroyed, which a fact_objective tells.
+	WardStateGone WardState = 2
+)
+
+// WardType: The type of a ward.
+type WardType int32
+
+// The values of WardType.
+const (
+	// Never sent.
+	WardTypeUnspecified WardType = 0
+	// An observer ward.
+	WardTypeObserver WardType = 1
+	// A sentry ward.
+	WardTypeSentry WardType = 2
+)
+
+// DraftDeed: What happened in the draft.
+type DraftDeed int32
+
+// The values of DraftDeed.
+const (
+	// Never sent.
+	DraftDeedUnspecified DraftDeed = 0
+	// A hero was banned: m_BannedHeroes of the game's rules.
+	DraftDeedBanned DraftDeed = 1
+	// A side picked a hero: m_SelectedHeroes of the game's rules, which not all game modes have.
+	DraftDeedPicked DraftDeed = 2
+	// A player has a hero, or another one than before: m_nSelectedHeroID of the player.
+	DraftDeedChosen DraftDeed = 3
 )
 
 // AbilityChangeType: What happened to an ability or an item.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,8 @@ func wantDeed(p *demtest.PlayedMatch, d *demtest.Deed) dated {
 		text += " " + d.With
 	case demtest.DeedSmoke:
 		text += " to " + who(d.Of)
+	case demtest.DeedPlaced, demtest.DeedGone:
+		text += fmt.Sprintf(" %s in %d of %d at %d, %d", d.With, d.Amount, p.Players[d.By].Team, d.Amount, d.Left)
 	default:
 		text += fmt.Sprintf(" %s of %d", d.With, d.Amount)
 	}
@@ -121,6 +124,15 @@ func deedOf(ev *dem.Event) (text string) {
 	case dem.KindFactSmoke:
 		f := &ev.FactSmoke
 		text = fmt.Sprintf("smoke: %s to %s", who(f.HasActor, &f.Actor), who(f.HasPlayer, &f.Player))
+	case dem.KindFactWard:
+		f := &ev.FactWard
+		what := map[dem.WardState]demtest.Deeds{dem.WardStatePlaced: demtest.DeedPlaced, dem.WardStateGone: demtest.DeedGone}[f.State]
+		typ := map[dem.WardType]string{dem.WardTypeObserver: "observer", dem.WardTypeSentry: "sentry"}[f.Type]
+		text = fmt.Sprintf("%s: %s %s in %d of %d at %v, %d", what, who(f.HasPlayer, &f.Player), typ, f.Index, f.Team, f.Place.X, f.PlacedTick)
+	case dem.KindFactDraft:
+		f := &ev.FactDraft
+		done := map[dem.DraftDeed]string{dem.DraftDeedBanned: "banned", dem.DraftDeedPicked: "picked", dem.DraftDeedChosen: "chosen"}
+		text = fmt.Sprintf("draft: %s %s %s of %d", who(f.HasPlayer, &f.Player), done[f.Deed], f.HeroName, f.Number)
 	}
 	if marked {
 		text += "!"
@@ -137,7 +149,8 @@ func TestLongMatch(t *testing.T) {
 	for i := range played.Deeds {
 		want = append(want, wantDeed(played, &played.Deeds[i]))
 	}
-	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactPurchase, dem.KindFactObjective, dem.KindFactRune, dem.KindFactBuyback, dem.KindFactSmoke}
+	kinds := []dem.Kind{dem.KindFactKill, dem.KindFactDamage, dem.KindFactPurchase, dem.KindFactObjective, dem.KindFactRune, dem.KindFactBuyback, dem.KindFactSmoke,
+		dem.KindFactWard, dem.KindFactDraft}
 	alone := dem.Options{Kinds: func(k dem.Kind) bool { return slices.Contains(kinds, k) }}
 	facts := func(d *dem.Decoder) (all []dated) {
 		_ = run(d, func(ev *dem.Event) {
@@ -176,9 +189,12 @@ func TestLongMatch(t *testing.T) {
 // checkWards compares the wards of a match with the entities of a demo.
 func checkWards(t *testing.T, data []byte, played *demtest.PlayedMatch) {
 	t.Helper()
-	var got []demtest.PlayedWard
+	var want, got []demtest.PlayedWard
+	for _, w := range played.Wards {
+		want = append(want, demtest.PlayedWard{Slot: w.Slot, Placed: w.Placed, Gone: w.Gone})
+	}
 	kinds := func(k dem.Kind) bool { return k == dem.KindEntityCreated || k == dem.KindEntityDeleted }
-	decode(t, data, dem.Options{Kinds: kinds, Classes: func(name string) bool { return name == "CDOTA_NPC_Observer_Ward" }}, func(_ *dem.Decoder, ev *dem.Event) {
+	decode(t, data, dem.Options{Kinds: kinds, Classes: func(name string) bool { return strings.HasPrefix(name, "CDOTA_NPC_Observer_Ward") }}, func(_ *dem.Decoder, ev *dem.Event) {
 		switch ev.Kind {
 		case dem.KindEntityCreated:
 			got = append(got, demtest.PlayedWard{Slot: int(ev.EntityCreated.Index), Placed: ev.AtTick, Gone: -1})
@@ -190,7 +206,7 @@ func checkWards(t *testing.T, data []byte, played *demtest.PlayedMatch) {
 			}
 		}
 	})
-	if diff := cmp.Diff(played.Wards, got); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("wards (-want +got):\n%s", diff)
 	}
 }
@@ -244,7 +260,7 @@ var (
 func wantGrenade(g *demtest.PlayedGrenade, who func(int32) string) string {
 	switch g.Event {
 	case "player_blind":
-		return fmt.Sprintf("%s is blinded by %d for %v", who(g.Blinded), g.Index, g.Seconds)
+		return fmt.Sprintf("%s is blinded by %d of %s for %v", who(g.Blinded), g.Index, who(g.By), g.Seconds)
 	case "grenade_thrown":
 		return fmt.Sprintf("%s: throws %s -1 at 0", who(g.By), g.Weapon)
 	}
@@ -300,7 +316,7 @@ func TestLongRounds(t *testing.T) {
 			text = fmt.Sprintf("%s: %s %s %d at %v", f.Player.Name, grenadeStates[f.State], grenadeTypes[f.Type], f.Index, f.Place.X)
 		case dem.KindFactBlind:
 			f := &ev.FactBlind
-			text = fmt.Sprintf("%s is blinded by %d for %v", f.Victim.Name, f.Index, f.Seconds)
+			text = fmt.Sprintf("%s is blinded by %d of %s for %v", f.Victim.Name, f.Index, f.Attacker.Name, f.Seconds)
 		}
 		got = append(got, dated{ev.AtTick, text})
 	})

@@ -46,6 +46,8 @@ func (d *Decoder) decodeMessage(ev *Event, id uint32, b []byte) bool {
 		return d.emitTyped(ev, t, id, b)
 	case t.kind == KindCombatLog:
 		return d.startCombatLogs(b)
+	case d.tellsObjective(id):
+		d.concludeBoss(id, b)
 	}
 	return d.emitMessage(ev, id, b)
 }
@@ -143,7 +145,7 @@ func (d *Decoder) userMessage(ev *Event, b []byte) bool {
 		// User messages never carry state.
 		return d.emitMessage(ev, svcUserMessage, b)
 	}
-	if kind := d.match.message(id).kind; !d.out.reads(kind, KindMessage) && !d.facts.sources.has(kind) {
+	if !d.needsUser(id, d.match.message(id).kind) {
 		return false
 	}
 	return d.decodeMessage(ev, id, data)

@@ -52,6 +52,8 @@ const (
 	citadelHeroKilled       = 319
 	citadelMapLine          = 322
 	citadelAbilityPing      = 331
+	citadelBossKilled       = 347
+	citadelMidBossSpawned   = 349
 	citadelKillStreak       = 351
 	citadelFireBullets      = 450
 	citadelBulletImpact     = 461
@@ -119,7 +121,12 @@ func (d *Decoder) needs(id uint32, m *knownMessage) bool {
 	case geGameEventList:
 		return d.out.reads(KindGameEventType, KindGameEvent) || d.needsKind(KindCombatLog) || d.facts.sources.has(KindGameEvent)
 	}
-	return d.out.reads(m.kind, KindMessage) || d.facts.sources.has(m.kind) || id == geGameEvent && d.needsKind(KindCombatLog)
+	return d.needsUser(id, m.kind) || id == geGameEvent && d.needsKind(KindCombatLog)
+}
+
+// needsUser reports whether a message that becomes an event of a kind is to be read, for delivery or for facts.
+func (d *Decoder) needsUser(id uint32, k Kind) bool {
+	return d.out.reads(k, KindMessage) || d.facts.sources.has(k) || d.tellsObjective(id)
 }
 
 // needsKind reports whether events of a kind are to be read, for delivery or for facts.

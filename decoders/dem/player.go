@@ -24,7 +24,8 @@ const (
 	holderRoster            // Dota 2: of all players
 	holderSide              // Dota 2: of the players of a side
 	holderItem              // that a body carries
-	holderRules             // Counter-Strike 2: of the game
+	holderRules             // Dota 2, Counter-Strike 2: of the game
+	holderUnit              // Dota 2: any other
 	holders
 )
 
@@ -71,6 +72,11 @@ const (
 	roundReason
 	roundWarmup
 	roundOvertime
+	draftBanned
+	draftPicked
+	unitOwner // a hero, or the entity of a player
+	unitTeam
+	unitHero // of the entity of a player
 	playerFacts
 )
 
@@ -108,6 +114,11 @@ var sources = [...][playerFacts]source{
 		playerMaxMana:   {holderBody, "m_flMaxMana"},
 		playerItems:     {holderBody, "m_hItems.#"},
 		itemName:        {holderItem, "m_pEntity.m_nameStringableIndex"},
+		draftBanned:     {holderRules, "m_pGameRules.m_BannedHeroes.#"},
+		draftPicked:     {holderRules, "m_pGameRules.m_SelectedHeroes.#"},
+		unitOwner:       {holderUnit, "m_hOwnerEntity"},
+		unitTeam:        {holderUnit, "m_iTeamNum"},
+		unitHero:        {holderUnit, "m_hAssignedHero"},
 	},
 	gameCS2: {
 		playerName:      {holderController, "m_iszPlayerName"},
@@ -211,7 +222,7 @@ func (p *players) setGame(g game) {
 func holdsPlayers(g game, c *entity.Class, name string) bool {
 	switch g {
 	case gameDota:
-		return name == rosterClass || slices.Contains(sideClasses[:], name) ||
+		return name == rosterClass || name == "CDOTAPlayerController" || slices.Contains(sideClasses[:], name) || wardTypes[name] != WardTypeUnspecified ||
 			strings.HasPrefix(name, "CDOTA_Unit_Hero_") || strings.HasPrefix(name, "CDOTA_Item")
 	case gameCS2:
 		return name == "CCSPlayerController" || name == "CCSPlayerPawn" || name == rulesClass || c.Has("m_iClip1")
@@ -382,12 +393,16 @@ func (d *Decoder) heroName() []byte {
 
 // bodyPlace returns where the present player's hero or body is, if that is known.
 func (d *Decoder) bodyPlace() (at Vector, known bool) {
-	body := d.players.of[holderBody]
-	if body == nil {
-		return at, false
+	if body := d.players.of[holderBody]; body != nil {
+		return d.knownPlace(body)
 	}
+	return at, false
+}
+
+// knownPlace returns where an entity is, if that is known.
+func (d *Decoder) knownPlace(ent *entity.Entity) (at Vector, known bool) {
 	var f FieldValue
-	if d.world.fillPlace(&f, body) && !f.Unproven {
+	if d.world.fillPlace(&f, ent) && !f.Unproven {
 		return f.Vector, true
 	}
 	return at, false

@@ -77,6 +77,7 @@ func positionSamples() map[string][]byte {
 		files[game] = demtest.Players(game)
 	}
 	files["rounds"], _ = demtest.Rounds(3, 3, demtest.ByCounts)
+	files["beginning"], _ = demtest.MatchOf(3, 25)
 	files["rounds by events"], _ = demtest.Rounds(4, 2, demtest.ByEvents)
 	random := rand.New(rand.NewPCG(12, 0))
 	for name, data := range map[string][]byte{"sample": demtest.Sample(), "keyframes": keyFrames(-1)} {

@@ -29,6 +29,8 @@ type roundPlayer struct {
 	damage, utility                            int32
 	opening, opened, traded                    bool
 	clutch                                     int32
+	grenades, blinded                          int32
+	blindedSeconds                             float32
 }
 
 // tradeSeconds is the longest time from a kill to its trade.
@@ -48,15 +50,8 @@ func (d *Decoder) rule(fact playerFact) (int32, bool) {
 	return d.number(fact)
 }
 
-// tracks reports whether rounds are followed.
-func (d *Decoder) tracks() bool { return d.facts.rounds && d.match.game == gameCS2 }
-
-// concludeEntities concludes what a whole message of entities completes.
-func (d *Decoder) concludeEntities() {
-	if !d.tracks() {
-		return
-	}
-	d.players.setGame(d.match.game)
+// concludeRounds concludes what a whole message of entities tells of rounds.
+func (d *Decoder) concludeRounds() {
 	r := &d.match.rounds
 	ends, ok := d.rule(roundEnds)
 	if !ok {
@@ -68,8 +63,6 @@ func (d *Decoder) concludeEntities() {
 	if !before.met {
 		return
 	}
-	d.out.place.nextElement() // behind all entities
-	d.facts.begin(d.out.place.index(slotEvent))
 	if ends != before.ends {
 		winner, _ := d.rule(roundWinner)
 		reason, _ := d.rule(roundReason)
@@ -154,6 +147,35 @@ func (d *Decoder) followRound(e *GameEvent) {
 		r.hurt(e.Keys)
 	case "player_death":
 		r.killed(e.Keys, d.out.tick, int32(tradeSeconds/d.match.interval))
+	case "player_blind":
+		r.blind(e.Keys)
+	default:
+		if grenades[string(e.Name)].state == GrenadeStateDetonated {
+			if p := r.player(d.thrower(e.Keys)); p != nil {
+				p.grenades++
+			}
+		}
+	}
+}
+
+// thrower returns the player who threw the grenade of a game event, or -1.
+func (d *Decoder) thrower(keys []GameEventKey) int32 {
+	if slot := slotKey(keys, "userid"); slot >= 0 {
+		return slot
+	}
+	pawn := noActor
+	if k := keyOf(keys, "userid_pawn"); k.ValueCase == GameEventKeyValueHandle && k.Handle != noHandle { // decoy_started has only that
+		d.entityActor(&pawn, int32(k.Handle&(MaxEntities-1)))
+	}
+	return pawn.PlayerId
+}
+
+// blind notes that a player was blinded.
+func (r *rounds) blind(keys []GameEventKey) {
+	victim, attacker := r.player(slotKey(keys, "userid")), r.player(slotKey(keys, "attacker"))
+	if victim != nil && attacker != nil && victim.side != attacker.side {
+		attacker.blinded++
+		attacker.blindedSeconds += keyOf(keys, "blind_duration").Float
 	}
 }
 
@@ -281,12 +303,13 @@ func (d *Decoder) endRound(winner, reason int32) {
 			HasPlayer: true, Number: number, Won: winner == p.side, Kills: p.kills, Headshots: p.headshots, Assists: p.assists, FlashAssists: p.flashes,
 			Died: p.died, Damage: p.damage, UtilityDamage: p.utility, OpeningKill: p.opening, OpeningDeath: p.opened, Trades: p.trades, Traded: p.traded,
 			Kast: p.kills > 0 || p.assists+p.flashes > 0 || !p.died || p.traded, Clutch: p.clutch,
+			Grenades: p.grenades, Blinded: p.blinded, BlindedSeconds: p.blindedSeconds,
 		}
 		d.actor(&f.Player, i)
 		f.EquipmentValue, f.HasEquipmentValue = d.number(playerEquipment)
 		f.MoneySpent, f.HasMoneySpent = d.number(playerSpent)
 		if warmup == 0 {
-			d.rememberPlayer(i, f)
+			d.rememberPlayer(f)
 		}
 	}
 	r.lined = false

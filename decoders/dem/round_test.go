@@ -3,6 +3,7 @@ package dem_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +76,17 @@ func wantRound(r *demtest.PlayedRound) (facts []string) {
 		}
 		if n, last := living(r.Sides[h.Victim]); n == 1 && players[last].Clutch == 0 {
 			players[last].Clutch, _ = living(5 - r.Sides[h.Victim])
+		}
+	}
+	for _, g := range r.Grenades {
+		switch {
+		case g.Event == "player_blind":
+			if r.Sides[g.By] != r.Sides[g.Blinded] {
+				players[g.By].Blinded++
+				players[g.By].BlindedSeconds += g.Seconds
+			}
+		case g.Event == "decoy_started", strings.HasSuffix(g.Event, "_detonate") && g.Event != "decoy_detonate":
+			players[g.By].Grenades++
 		}
 	}
 	text := fmt.Sprintf("%d round %d from %d, %d, planted %d, won by %s by %d %s", r.Ended, r.Number, r.Began, r.FreezeEnd, r.Planted, name[r.Winner], r.Reason, reason[r.Reason])

@@ -193,6 +193,7 @@ func (d *Decoder) giveRoles(c *entity.Class, name string) {
 			d.match.roster.setClass(c)
 		}
 		c.Side = slices.Index(sideClasses[:], name) + 1
+		c.Ward = wardTypes[name] != WardTypeUnspecified && d.facts.wards
 		c.Decoded = c.Decoded || c.Rules || c.Roster
 		c.Narrow = c.Narrow && !c.Rules && !c.Roster
 	}

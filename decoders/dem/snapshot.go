@@ -31,6 +31,8 @@ type Snapshot struct {
 	clock    clock
 	roster   roster // without fields
 	rounds   rounds
+	wards    []ward
+	draft    draft
 	past     *share.Value[Past]
 	events   *share.Value[map[int32]*eventType]
 	commands *usercmd.Frozen
@@ -69,7 +71,7 @@ type learnt struct {
 }
 
 // snapshotSize is the approximate memory of a snapshot besides its parts.
-const snapshotSize = 5 << 10
+const snapshotSize = 6 << 10
 
 // Position returns the position of the snapshot, which is before the first event of a record.
 func (s *Snapshot) Position() decoders.Position { return decoders.Position{Offset: s.place.Offset} }
@@ -98,7 +100,7 @@ func (s *Snapshot) Release() int {
 }
 
 func (s *Snapshot) size() int {
-	return snapshotSize + 8*len(s.tables) + s.commands.Size() + s.entities.Size()
+	return snapshotSize + 8*len(s.tables) + 64*len(s.wards) + s.commands.Size() + s.entities.Size()
 }
 
 func (s *Snapshot) parts(f func(share.Part)) {
@@ -144,7 +146,7 @@ func (d *Decoder) Snapshot() *Snapshot {
 	s := &Snapshot{
 		place: place, stats: d.Stats(),
 		game: d.match.game, build: d.match.build, interval: d.match.interval, clock: d.match.clock, roster: d.match.roster,
-		rounds:   d.match.rounds,
+		rounds: d.match.rounds, wards: d.match.wards, draft: d.match.draft,
 		commands: d.match.commands.Freeze(), stored: d.tables.stored,
 		schema: w.schema, classBits: w.classBits, maxClasses: w.maxClasses, grown: d.snaps.grown, entities: entities,
 		lost: w.lost, undecoded: w.undecoded, watched: w.watched,
@@ -221,7 +223,7 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.stats, d.out.counted = s.stats, s.stats.Faults
 	d.match.setGame(s.game)
 	d.match.build, d.match.interval = s.build, s.interval
-	d.match.roster, d.match.rounds = s.roster, s.rounds
+	d.match.roster, d.match.rounds, d.match.wards, d.match.draft = s.roster, s.rounds, s.wards, s.draft
 	d.resumePast(s.past)
 	d.match.events = maps.Clone(s.events.Of)
 	d.match.commands.Thaw(s.commands)

@@ -173,7 +173,7 @@ export class DemWorld extends World {
 
   private taken({ type, actor, name, denied }: FactObjective, tick: number): void {
     const goal = (text: string, by?: Actor) => this.news.push({ tick, kind: "goal", client: by?.playerId ?? -1, ...(by && { name: nameOf(by) }), text });
-    if (type === ObjectiveType.BOMB_EXPLODED) goal("The bomb exploded");
+    if (type === ObjectiveType.BOMB_EXPLODED || type === ObjectiveType.MID_BOSS_SPAWNED) goal(type === ObjectiveType.BOMB_EXPLODED ? "The bomb exploded" : "The mid boss came");
     else if (type === ObjectiveType.BUILDING) goal(`${words(name ?? "") || "A building"} fell${denied ? ", denied" : ""}`);
     else goal(done[type] ?? "took an objective", actor ?? ({} as Actor));
   }

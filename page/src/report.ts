@@ -26,8 +26,8 @@ export function rowsOf({ game }: Pick<Report, "game">, ticksPerSecond: number): 
       }));
     case "dem":
       if (game.value.players.length === 0) return (game.value.match?.players ?? []).map(({ playerName, heroName }) => ({ Player: playerName, Hero: words(heroName ?? "") }));
-      return game.value.players.filter(({ team }) => (team ?? 2) > 1).map(({ name, hero, kills, deaths, assists, score, level, netWorth }) => ({
-        Player: name, Hero: words(hero), Kills: kills, Deaths: deaths, Assists: assists, Score: score, Level: level, "Net worth": netWorth,
+      return game.value.players.filter(({ team }) => (team ?? 2) > 1).map(({ name, hero, kills, deaths, assists, score, level, netWorth, wardsPlaced, rounds }) => ({
+        Player: name, Hero: words(hero), Kills: kills, Deaths: deaths, Assists: assists, ADR: rounds && (rounds.damage / rounds.rounds).toFixed(1), Grenades: rounds?.grenades, Score: score, Level: level, "Net worth": netWorth, Wards: wardsPlaced || undefined,
       }));
   }
   return [];

@@ -39,7 +39,7 @@ func (e *event) readDem(line []byte, b *body) error {
 		return e.readActors(b.Killer, b.Victim)
 	case "fact_damage", "fact_blind":
 		return e.readActors(b.Attacker, b.Victim)
-	case "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_buyback", "fact_rune", "fact_smoke":
+	case "fact_ward", "fact_draft", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_buyback", "fact_rune", "fact_smoke":
 		return e.readActors(b.Player, b.Actor, b.Buyer)
 	case "damage":
 		e.players = append(atLeastZero(b.AttackerSlot), atLeastZero(b.VictimSlot)...)

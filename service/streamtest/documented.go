@@ -44,8 +44,8 @@ func documented(format string, list protoreflect.MessageDescriptor) (kinds map[s
 			p.players = !slices.Contains(whole, name)
 			p.teams = p.players
 		case "dem":
-			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info", "damage", "ability_change", "voice", "sample_player", "fact_kill", "fact_damage", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke"}, name)
-			p.teams = slices.Contains([]string{"combat_log", "sample_player", "fact_kill", "fact_damage", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke"}, name)
+			p.players = slices.Contains([]string{"chat", "ping", "map_line", "chat_wheel", "chat_event", "user_cmd", "player_info", "damage", "ability_change", "voice", "sample_player", "fact_kill", "fact_damage", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke", "fact_ward", "fact_draft"}, name)
+			p.teams = slices.Contains([]string{"combat_log", "sample_player", "fact_kill", "fact_damage", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke", "fact_ward", "fact_draft"}, name)
 			p.classes = strings.HasPrefix(name, "entity_") || name == "sample_entity"
 			p.types = slices.Contains([]string{
 				"combat_log", "chat_event", "order", "game_event", "modifier", "string_table_entry", "message", "command", "fault", "ability_change",

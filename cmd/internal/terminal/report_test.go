@@ -67,8 +67,18 @@ func reports() []*replaydv1.Report {
 			Teams: []*replaydv1.DemTeam{{Number: 1, Name: "Spectator", Score: n(0)}, {Number: 2, Name: "#DOTA_GoodGuys", Score: n(31)}, {Number: 3, Name: "Team\x1b", Score: n(12)}},
 			Players: []*replaydv1.DemPlayer{
 				{Number: 1, Name: "SourceTV", Team: n(1)},
-				{Number: 2, Name: "a1", SteamId: new(uint64(76561198000000000)), Team: n(2), Hero: "npc_dota_hero_dragon_knight", Kills: n(9), Deaths: n(0), Assists: n(12), Level: n(25), NetWorth: n(30100)},
+				{Number: 2, Name: "a1", SteamId: new(uint64(76561198000000000)), Team: n(2), Hero: "npc_dota_hero_dragon_knight", Kills: n(9), Deaths: n(0), Assists: n(12), Level: n(25), NetWorth: n(30100), WardsPlaced: 4, WardsDestroyed: 1},
 				{Number: 3, Name: "b1\u200f", Team: n(3), Kills: n(2), Deaths: n(9), Assists: n(1), Level: n(18)},
+			},
+			Economy: []*replaydv1.DemEconomy{
+				{Tick: 0, Sides: []*replaydv1.DemSide{{Team: 2, NetWorth: 3000}, {Team: 3, NetWorth: 3000}}},
+				{Tick: 600, Sides: []*replaydv1.DemSide{{Team: 2, NetWorth: 4000}, {Team: 3, NetWorth: 4321}}},
+				{Tick: 1200, Sides: []*replaydv1.DemSide{{Team: 2, NetWorth: 9000}, {Team: 3, NetWorth: 5000}}},
+			},
+			Fights: []*replaydv1.DemFight{{FromTick: 900, ToTick: 1000, Sides: []*replaydv1.DemFightSide{{Team: 2}, {Team: 3, Deaths: 3}}}},
+			Objectives: []*replaydv1.DemObjective{
+				{Tick: 950, Type: demv1.ObjectiveType_OBJECTIVE_TYPE_BUILDING, Actor: "a1\x1b", Name: "npc_dota_badguys_tower1_mid", Team: n(3), Denied: true},
+				{Tick: 990, Type: demv1.ObjectiveType_OBJECTIVE_TYPE_AEGIS_TAKEN, Actor: "a1"}, {Tick: 999, Type: demv1.ObjectiveType_OBJECTIVE_TYPE_MID_BOSS_SPAWNED},
 			},
 			Kills: []*replaydv1.DemKill{{Tick: 900, Victim: "b1\u200f"}, {Tick: 1000, Killer: "a1", Victim: "b1\x1b", Assists: []string{"SourceTV", "npc_dota_hero_axe"}, Weapon: "item_dagon"}},
 		}},
@@ -78,7 +88,7 @@ func reports() []*replaydv1.Report {
 			FileHeader: &demv1.FileHeader{Game: new("csgo")},
 			Teams:      []*replaydv1.DemTeam{{Number: 2, Name: "TERRORIST", Score: n(1)}, {Number: 3, Name: "CT", Score: n(1)}},
 			Players: []*replaydv1.DemPlayer{
-				{Number: 1, Name: "one", Team: n(2), Kills: n(2), Deaths: n(1), Assists: n(0), Money: n(3250), Rounds: &replaydv1.DemPlayerRounds{Rounds: 2, Damage: 211, Kast: 1}},
+				{Number: 1, Name: "one", Team: n(2), Kills: n(2), Deaths: n(1), Assists: n(0), Money: n(3250), Rounds: &replaydv1.DemPlayerRounds{Rounds: 2, Damage: 211, Kast: 1, Grenades: 5, Blinded: 2, BlindedSeconds: 4.4}},
 				{Number: 2, Name: "two", Team: n(3), Kills: n(1), Deaths: n(1), Assists: n(0), Score: n(2)},
 			},
 			Rounds: []*replaydv1.DemRound{

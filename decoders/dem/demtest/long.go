@@ -54,12 +54,17 @@ const (
 	DeedBuyback   Deeds = "buyback"
 	DeedRune      Deeds = "rune"
 	DeedSmoke     Deeds = "smoke"
+	DeedPlaced    Deeds = "placed" // a ward: Amount is its slot
+	DeedGone      Deeds = "gone"   // likewise; Left is the tick in which it was placed
+	DeedDraft     Deeds = "draft"
 )
 
 // PlayedWard is a ward: its slot, and the ticks in which it came and went. Gone is -1 for one that stood at the end.
 type PlayedWard struct {
 	Slot         int
 	Placed, Gone int32
+	By           int32
+	Type         string // "observer" or "sentry"
 }
 
 // matchHeroes are the numbers and names of the heroes of LongMatch.
@@ -70,6 +75,12 @@ var matchHeroes = [MatchPlayers]struct {
 	{2, "axe"}, {25, "lina"}, {1, "antimage"}, {3, "bane"}, {4, "bloodseeker"}, {5, "crystal_maiden"}, {6, "drow_ranger"}, {7, "earthshaker"},
 	{8, "juggernaut"}, {9, "mirana"},
 }
+
+// matchBans are the heroes that are banned.
+var matchBans = []struct {
+	number int64
+	name   string
+}{{10, "morphling"}, {11, "nevermore"}, {12, "phantom_lancer"}, {13, "puck"}, {14, "pudge"}}
 
 // Names in the combat log of LongMatch, behind those of the heroes. Those of buildings are of Radiant and of Dire by turns.
 var (
@@ -84,9 +95,10 @@ var (
 const (
 	matchSpeed = 30 // ticks a second
 	matchTower = 9  // buildings of a side
+	matchDraft = 20 // ticks that the draft takes
 
-	slotResource, slotSide, slotRules, slotHero, slotTower, slotWard, slotCreep = 1, 2, 4, 10, 30, 60, 100
-	wardSlots, creepSlots                                                       = 20, 64
+	slotResource, slotSide, slotRules, slotHero, slotTower, slotWard, slotCreep, slotController = 1, 2, 4, 10, 30, 60, 100, 180
+	wardSlots, creepSlots                                                                       = 20, 64
 )
 
 // Classes of LongMatch. Those of heroes come last.
@@ -98,6 +110,8 @@ const (
 	longCreep
 	longTower
 	longWard
+	longSentry
+	longController
 	longHero
 )
 
@@ -118,16 +132,28 @@ type longGame struct {
 // LongMatch returns a demo of a match of Dota 2 of ten players, and what happened in it: they hit and kill one another, buy, place wards, and
 // take buildings, Roshan and the Tormentor. The demo has every tick, in which all heroes and creeps move, and a key frame each minute.
 func LongMatch(seed uint64, minutes int) ([]byte, *PlayedMatch) {
+	return MatchOf(seed, int32(minutes)*60*matchSpeed)
+}
+
+// MatchOf is like LongMatch, for a number of ticks.
+func MatchOf(seed uint64, ticks int32) ([]byte, *PlayedMatch) {
 	g := &longGame{names: map[string]int64{}, wards: map[int]int{}}
 	g.Rand, g.spacing = rand.New(rand.NewPCG(seed, 450)), 60*matchSpeed
 	p := &g.played
-	p.Horn, p.Ended = 20*matchSpeed, int32(minutes)*60*matchSpeed
+	p.Horn, p.Ended = 20*matchSpeed, ticks
 	g.begin()
 	for g.tick = 1; g.tick < p.Ended; g.tick++ {
 		g.move()
-		g.fight()
-		g.trade()
-		if g.tick == p.Horn {
+		if g.tick <= matchDraft {
+			g.drafts()
+		} else {
+			g.fight()
+			g.trade()
+		}
+		switch g.tick {
+		case matchDraft + 1:
+			g.update(slotRules, g.rules(4, p.Horn)...)
+		case p.Horn:
 			g.update(slotRules, g.rules(5, p.Horn)...)
 		}
 		g.packet(g.said...)
@@ -157,6 +183,24 @@ func (g *longGame) rules(state int64, horn int32) []Value {
 	return []Value{g.bool([]int{0}, true), g.int([]int{0, 0}, state), g.floats([]int{0, 1}, start), g.floats([]int{0, 2}, float32(horn)/matchSpeed)}
 }
 
+// drafts lets heroes be banned and picked by turns, and then players choose.
+func (g *longGame) drafts() {
+	n := int(g.tick) - 1
+	place := n / 2
+	switch {
+	case n >= len(matchHeroes):
+		player := n - len(matchHeroes)
+		g.update(slotResource, g.int([]int{1, player, 1}, matchHeroes[player].number))
+		g.deed(Deed{What: DeedDraft, By: int32(player), Of: -1, With: "chosen " + g.played.Players[player].Hero})
+	case n%2 == 0:
+		g.update(slotRules, g.int([]int{0, 3, place}, matchBans[place].number))
+		g.deed(Deed{What: DeedDraft, By: -1, Of: -1, With: "banned npc_dota_hero_" + matchBans[place].name, Amount: int64(place) + 1})
+	default:
+		g.update(slotRules, g.int([]int{0, 4, place}, matchHeroes[place].number))
+		g.deed(Deed{What: DeedDraft, By: -1, Of: -1, With: "picked npc_dota_hero_" + matchHeroes[place].name, Amount: int64(place) + 1})
+	}
+}
+
 // side returns the team of a player: 2 or 3.
 func side(player int32) int32 { return 2 + player/(MatchPlayers/2) }
 
@@ -172,7 +216,10 @@ func (g *longGame) begin() {
 			log = append(log, Entry{Index: len(log), Key: name})
 		}
 	}
-	classes := []string{"CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTAGamerulesProxy", "CDOTA_BaseNPC_Creep_Lane", "CDOTA_BaseNPC_Tower", "CDOTA_NPC_Observer_Ward"}
+	classes := []string{
+		"CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTAGamerulesProxy", "CDOTA_BaseNPC_Creep_Lane", "CDOTA_BaseNPC_Tower", "CDOTA_NPC_Observer_Ward",
+		"CDOTA_NPC_Observer_Ward_TrueSight", "CDOTAPlayerController",
+	}
 	unit := append([]Field{bodyField, namedField, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_flMana", Type: "float32"}}, numbers("m_iHealth", "m_iMaxHealth")...)
 	schema := []Serializer{
 		{Name: "CBodyComponent", Fields: bodyFields},
@@ -186,9 +233,9 @@ func (g *longGame) begin() {
 		{Name: "CDOTA_PlayerResource", Fields: []Field{{Name: "m_vecPlayerData", Type: list("Data"), Serializer: "Data"}, {Name: "m_vecPlayerTeamData", Type: list("TeamData"), Serializer: "TeamData"}}},
 		{Name: "CDOTA_DataRadiant", Fields: []Field{{Name: "m_vecDataTeam", Type: list("SideData"), Serializer: "SideData"}}},
 		{Name: "CDOTA_DataDire", Fields: []Field{{Name: "m_vecDataTeam", Type: list("SideData"), Serializer: "SideData"}}},
-		{Name: "CDOTAGamerules", Fields: []Field{{Name: "m_nGameState", Type: "int32"}, {Name: "m_flGameStartTime", Type: "float32"}, {Name: "m_flStateTransitionTime", Type: "float32"}}},
-		{Name: "CDOTAGamerulesProxy", Fields: []Field{{Name: "m_pGameRules", Type: "CDOTAGamerules*", Serializer: "CDOTAGamerules"}}},
-		{Name: "CDOTA_BaseNPC_Creep_Lane", Fields: unit}, {Name: "CDOTA_BaseNPC_Tower", Fields: unit}, {Name: "CDOTA_NPC_Observer_Ward", Fields: unit},
+		{Name: "CDOTAGamerules", Fields: rulesFields}, {Name: "CDOTAGamerulesProxy", Fields: proxyFields},
+		{Name: "CDOTA_BaseNPC_Creep_Lane", Fields: unit}, {Name: "CDOTA_BaseNPC_Tower", Fields: unit}, {Name: "CDOTA_NPC_Observer_Ward", Fields: wardFields},
+		{Name: "CDOTA_NPC_Observer_Ward_TrueSight", Fields: wardFields}, {Name: "CDOTAPlayerController", Fields: assignedFields},
 	}
 	var users []Entry
 	for i := range MatchPlayers {
@@ -217,9 +264,10 @@ func (g *longGame) begin() {
 	for i := range MatchPlayers {
 		p, of, seat := &g.played.Players[i], i/(MatchPlayers/2), i%(MatchPlayers/2)
 		players = append(players, g.bool([]int{0, i, 0}, true), g.text([]int{0, i, 1}, p.Name), g.int([]int{0, i, 2}, int64(p.Team)), g.bits([]int{0, i, 3}, steam+uint64(i), 64))
-		teams = append(append(teams, g.ints([]int{1, i}, 0, int64(seat), matchHeroes[i].number, 1, 0, 0, 0)...), g.uint([]int{1, i, 6}, handle(slotHero+i)))
+		teams = append(append(teams, g.ints([]int{1, i}, 0, int64(seat), 0, 1, 0, 0, 0)...), g.uint([]int{1, i, 6}, handle(slotHero+i)))
 		sides[of] = append(sides[of], g.ints([]int{0, seat}, 0, 0, 600, p.NetWorth, 0, 0)...)
 		g.create(slotHero+i, longHero+i, g.unit(int64(i), g.health[i])...)
+		g.create(slotController+i, longController, g.uint([]int{0}, handle(slotHero+i)))
 	}
 	g.create(slotResource, longResource, append(players, teams...)...)
 	for of := range sides {
@@ -228,7 +276,7 @@ func (g *longGame) begin() {
 			g.create(slotTower+of*matchTower+i, longTower, g.unit(0, 1800)...)
 		}
 	}
-	g.create(slotRules, longRules, g.rules(4, g.played.Horn)...)
+	g.create(slotRules, longRules, g.rules(2, 0)...)
 	g.packet()
 }
 
@@ -355,14 +403,7 @@ func (g *longGame) trade() {
 		g.tell(11, Proto(nil).Varint(2, hero).Varint(13, g.names[d.With]).Varint(29, team))
 		g.deed(d)
 	case 4, 5:
-		if slot := slotWard + g.IntN(wardSlots); g.beings[slot] == nil {
-			g.create(slot, longWard, g.unit(0, 200)...)
-			g.wards[slot] = len(g.played.Wards)
-			g.played.Wards = append(g.played.Wards, PlayedWard{Slot: slot, Placed: g.tick, Gone: -1})
-		} else {
-			g.remove(slot)
-			g.played.Wards[g.wards[slot]].Gone = g.tick
-		}
+		g.ward(player, slotWard+g.IntN(wardSlots))
 	case 6:
 		g.fall(player, hero, team)
 	case 7:
@@ -390,6 +431,28 @@ func (g *longGame) trade() {
 			Varint(28, team).Varint(29, int64(side(d.Of))))
 		g.deed(d)
 	}
+}
+
+// ward lets a player place a ward in a slot, or that in the slot go.
+func (g *longGame) ward(player int32, slot int) {
+	if g.beings[slot] != nil {
+		w := &g.played.Wards[g.wards[slot]]
+		w.Gone = g.tick
+		g.remove(slot)
+		g.deed(Deed{What: DeedGone, By: w.By, Of: -1, With: w.Type, Amount: int64(slot), Left: int64(w.Placed)})
+		return
+	}
+	w, class, owner := PlayedWard{Slot: slot, Placed: g.tick, Gone: -1, By: player, Type: "observer"}, longWard, slotHero
+	if g.IntN(2) > 0 {
+		w.Type, class = "sentry", longSentry
+	}
+	if g.IntN(2) > 0 {
+		owner = slotController
+	}
+	g.create(slot, class, g.gameOf.ward(float64(slot), float64(g.tick%1000), uint64(side(player)), handle(owner+int(player)))...)
+	g.wards[slot] = len(g.played.Wards)
+	g.played.Wards = append(g.played.Wards, w)
+	g.deed(Deed{What: DeedPlaced, By: player, Of: -1, With: w.Type, Amount: int64(slot), Left: -1})
 }
 
 // announce lets a player find a rune or the Aegis.

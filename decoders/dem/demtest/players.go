@@ -9,6 +9,8 @@ const (
 	ref  = "CHandle< CBaseEntity >"
 	refs = "CNetworkUtlVectorBase< CHandle< CBaseEntity > >"
 	none = 1<<24 - 1 // the reference to no entity
+
+	noEntity = 1<<32 - 1 // likewise, in messages of Deadlock
 )
 
 // numbers returns fields with a number each.
@@ -217,13 +219,20 @@ func (g *gameOf) deadlockPlayers(start func([]string, []Serializer, ...string), 
 	e.Update(2, g.int([]int{9}, 1))
 	e.Update(10, g.int([]int{5}, 0))
 	packet(3, e, Message{319, Proto(nil).Varint(1, 10).Varint(2, 13).Varint(3, 13).Varint(4, 11).Varint(4, 77).Varint(5, 11).Varint(7, 2)},
-		Message{319, Proto(nil).Varint(1, 11).Varint(3, 13).Varint(7, 3)})
+		Message{319, Proto(nil).Varint(1, 11).Varint(3, 13).Varint(7, 3)},
+		Message{349, Proto(nil)}, Message{347, Proto(nil).Varint(1, 3).Varint(2, 2).Varint(3, int64(handle(12))).Varint(5, 11)},
+		Message{72, Proto(nil).Varint(1, 347).Bytes(2, Proto(nil).Varint(1, 2).Varint(3, noEntity).Varint(5, noEntity))},
+		Message{347, append(Proto(nil).Varint(3, 10), 5<<3)}) // cannot be read to its end
 }
 
 func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), packet func(int32, *Entities, ...Message)) {
 	hero := append([]Field{bodyField, namedField, {Name: "m_hItems", Type: ref + "[3]"}, {Name: "m_lifeState", Type: "uint8"}, {Name: "m_flMana", Type: "float32"},
 		{Name: "m_flMaxMana", Type: "float32"}}, numbers("m_iHealth", "m_iMaxHealth")...)
-	start([]string{"CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTA_Unit_Hero_Axe", "CDOTA_Unit_Hero_Lina", "CDOTA_Item"}, []Serializer{
+	start([]string{"CDOTA_PlayerResource", "CDOTA_DataRadiant", "CDOTA_DataDire", "CDOTA_Unit_Hero_Axe", "CDOTA_Unit_Hero_Lina", "CDOTA_Item", "CDOTA_NPC_Observer_Ward",
+		"CDOTA_NPC_Observer_Ward_TrueSight", "CDOTAPlayerController", "CDOTAGamerulesProxy"}, []Serializer{
+		{Name: "CDOTAGamerules", Fields: rulesFields}, {Name: "CDOTAGamerulesProxy", Fields: proxyFields},
+		{Name: "CDOTA_NPC_Observer_Ward", Fields: wardFields}, {Name: "CDOTA_NPC_Observer_Ward_TrueSight", Fields: wardFields},
+		{Name: "CDOTAPlayerController", Fields: assignedFields},
 		{Name: "Data", Fields: []Field{{Name: "m_bIsValid", Type: "bool"}, {Name: "m_iszPlayerName", Type: "CUtlString"}, {Name: "m_iPlayerTeam", Type: "int32"},
 			{Name: "m_iPlayerSteamID", Type: "uint64", Encoder: "fixed64"}}},
 		{Name: "TeamData", Fields: append(numbers("m_iTeamSlot", "m_nSelectedHeroID", "m_iLevel", "m_iKills", "m_iDeaths", "m_iAssists"), Field{Name: "m_hSelectedHero", Type: ref})},
@@ -242,7 +251,7 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	}
 	e := g.entities()
 	e.Create(1, 0, 1, all([]Value{g.uint([]int{0}, 4)}, who(0, true, "somebody", 2, steam), who(1, true, "another", 3, steam+1), who(2, true, "watcher", 1, steam+2),
-		who(3, false, "", 2, 0), []Value{g.uint([]int{1}, 2)}, team(0, handle(10), 1, 2, 5, 0, 0, 3), team(1, handle(11), 0, 25, 6, 0, 0, 4))...)
+		who(3, false, "", 2, 0), []Value{g.uint([]int{1}, 2)}, team(0, handle(10), 1, 2, 5, 0, 0, 3), team(1, handle(11), 0, 0, 6, 0, 0, 4))...)
 	e.Create(2, 1, 1, all([]Value{g.uint([]int{0}, 2)}, g.ints([]int{0, 0}, 0, 1, 2, 3, 4, 5), g.ints([]int{0, 1}, 0, 100, 550, 2650, 12, 3))...)
 	e.Create(3, 2, 1, all([]Value{g.uint([]int{0}, 1)}, g.ints([]int{0, 0}, 0, 0, 200, 900, 20, 4))...)
 	unit := func(at []Value, name int64, items [3]uint64, mana float32, health ...int64) []Value {
@@ -253,6 +262,9 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	e.Create(11, 4, 1, unit(g.body(128, 6700.5, 6300, 384), 1, [3]uint64{none, none, none}, 291, 600, 600)...)
 	e.Create(12, 5, 1, g.named([]int{0}, 2)...)
 	e.Create(13, 5, 1, g.named([]int{0}, 3)...)
+	e.Create(14, 6, 1, g.ward(10, 20, 3, handle(11))...)
+	e.Create(18, 8, 1, g.uint([]int{0}, handle(10)))
+	e.Create(19, 9, 1, g.bool([]int{0}, true), g.int([]int{0, 0}, 8), g.int([]int{0, 3, 0}, 10))
 	log := []Entry{{Index: 0, Key: "dota_unknown"}}
 	for i, name := range []string{"npc_dota_hero_axe", "npc_dota_hero_lina", "lina_laguna_blade", "npc_dota_creep_badguys_melee", "npc_dota_lone_druid_bear1", "npc_dota_badguys_tower1_mid",
 		"npc_dota_roshan", "npc_dota_miniboss", "item_blink", "npc_dota_observer_wards", "npc_dota_courier", "modifier_smoke_of_deceit"} {
@@ -264,7 +276,14 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	}
 	packet(0, e, Table{}.Create("CombatLogNames", false, log...))
 	e = g.entities()
+	e.Update(1, g.int([]int{1, 1, 1}, 25))
+	e.Update(19, g.int([]int{0, 3, 1}, 11), g.int([]int{0, 4, 0}, 25), g.int([]int{0, 4, 1}, 9999))
+	packet(1, e)
+	e = g.entities()
 	e.Update(2, g.int([]int{0, 1, 1}, 460))
+	e.Create(15, 6, 1, g.ward(30, 40, 3, handle(11))...)
+	e.Create(16, 7, 1, g.ward(50, 60, 2, handle(18))...)
+	e.Create(17, 7, 1, g.ward(70, 80, 2, none)...)
 	packet(2, e,
 		Message{554, entry(0, axe, axe, lina, lina).Varint(6, blade).Varint(8, 1).Varint(10, 1).Varint(13, 450).Varint(14, 250).Varint(28, 3).Varint(29, 2).Varint(49, 2)},
 		Message{470, Proto(nil).
@@ -274,6 +293,9 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 	e = g.entities()
 	e.Update(1, g.int([]int{1, 0, 4}, 1), g.int([]int{1, 1, 3}, 1))
 	e.Update(10, g.uint([]int{3}, 2), g.int([]int{6}, 0))
+	e.Delete(14)
+	e.Create(15, 6, 2, g.ward(90, 100, 3, handle(10))...) // another one in the same slot
+	e.Delete(16)
 	packet(3, e,
 		Message{554, entry(4, lina, lina, axe, axe).Varint(8, 1).Varint(9, 1).Varint(10, 1)}, // an illusion
 		Message{554, entry(4, axe, axe, bear, lina).Varint(10, 1).Varint(28, 3).Varint(29, 2).Varint(40, 1).Varint(40, 9).Varint(78, 1)},
@@ -289,6 +311,26 @@ func (g *gameOf) dotaPlayers(start func([]string, []Serializer, ...string), pack
 		Message{554, entry(12, axe, axe, axe, axe).Varint(13, 0)}, Message{554, entry(12, axe, axe, axe, axe).Varint(13, 1<<31)},
 		Message{554, entry(2, lina, lina, axe, axe).Varint(6, smoke).Varint(8, 1).Varint(10, 1)}, Message{554, entry(2, lina, lina, axe, axe).Varint(6, blade).Varint(8, 1).Varint(10, 1)},
 		Message{554, entry(4, ward, ward, lina, lina).Varint(8, 1).Varint(28, 3).Varint(29, 3)}, Message{554, entry(4, courier, courier, axe, axe).Varint(8, 1).Varint(28, 2).Varint(29, 3)})
+}
+
+// wardFields are the fields of a ward, and assignedFields those of the entity of a player of Dota 2.
+var (
+	wardFields     = []Field{bodyField, {Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_hOwnerEntity", Type: ref}}
+	assignedFields = []Field{{Name: "m_hAssignedHero", Type: ref}}
+)
+
+// rulesFields are the fields of the game's rules in Dota 2, and proxyFields those of their entity.
+var (
+	rulesFields = []Field{
+		{Name: "m_nGameState", Type: "int32"}, {Name: "m_flGameStartTime", Type: "float32"}, {Name: "m_flStateTransitionTime", Type: "float32"},
+		{Name: "m_BannedHeroes", Type: "HeroID_t[24]"}, {Name: "m_SelectedHeroes", Type: "HeroID_t[24]"},
+	}
+	proxyFields = []Field{{Name: "m_pGameRules", Type: "CDOTAGamerules*", Serializer: "CDOTAGamerules"}}
+)
+
+// ward returns the values of wardFields.
+func (g *gameOf) ward(x, y float64, team, owner uint64) []Value {
+	return append(g.body(128, x, y, 256), g.uint([]int{1}, team), g.uint([]int{2}, owner))
 }
 
 // gameEvent is a kind of game events.

@@ -250,9 +250,13 @@ func (g *roundGame) throw(r *PlayedRound) (messages []Message) {
 		for _, key := range e.keys {
 			switch key {
 			case "userid":
-				values = append(values, playerKey(int64(uint16(max(p.By, p.Blinded)))))
+				of := p.By
+				if p.Blinded >= 0 {
+					of = p.Blinded
+				}
+				values = append(values, playerKey(int64(uint16(of))))
 			case "attacker":
-				values = append(values, playerKey(int64(by)))
+				values = append(values, playerKey(int64(p.By)))
 			case "userid_pawn":
 				values = append(values, handleKey(handle(firstPawn+int(p.By))))
 			case "entityid":
@@ -281,7 +285,7 @@ func (g *roundGame) throw(r *PlayedRound) (messages []Message) {
 	}
 	for range g.IntN(3) {
 		if weapons[weapon] == "flashbang" {
-			tell(blinded, PlayedGrenade{By: -1, Blinded: g.Int32N(RoundPlayers), Index: index, Seconds: g.Float32() * 5})
+			tell(blinded, PlayedGrenade{By: by, Blinded: g.Int32N(RoundPlayers), Index: index, Seconds: g.Float32() * 5})
 		}
 	}
 	if end := ends[weapon]; end.name != "" {

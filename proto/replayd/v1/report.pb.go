@@ -1179,7 +1179,7 @@ func (x *Sc2ReplayUnits) GetCount() uint32 {
 }
 
 // A game of the Source 2 engine, by its header, by the entities of the engine at the tick, and by the facts up to there. What a player has
-// is what the game itself has counted; kills and rounds are those of fact_kill, fact_round and fact_player_round.
+// is what the game itself has counted; kills, rounds, objectives and wards are those of facts.
 type DemReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The file's header.
@@ -1193,7 +1193,13 @@ type DemReport struct {
 	// Counter-Strike 2: the rounds that ended, in their order. At most the last 128.
 	Rounds []*DemRound `protobuf:"bytes,5,rep,name=rounds,proto3" json:"rounds,omitempty"`
 	// The kills of players, in their order. At most the last 100.
-	Kills         []*DemKill `protobuf:"bytes,6,rep,name=kills,proto3" json:"kills,omitempty"`
+	Kills []*DemKill `protobuf:"bytes,6,rep,name=kills,proto3" json:"kills,omitempty"`
+	// Dota 2, Deadlock: what the players of each side were worth at the first tick of each minute. At most the last 128.
+	Economy []*DemEconomy `protobuf:"bytes,7,rep,name=economy,proto3" json:"economy,omitempty"`
+	// Dota 2, Deadlock: fights, by a rule: three or more of the kills above, each within 15 seconds of the one before.
+	Fights []*DemFight `protobuf:"bytes,8,rep,name=fights,proto3" json:"fights,omitempty"`
+	// Dota 2, Deadlock: objectives that were taken or lost, in their order, without wards and couriers. At most the last 64.
+	Objectives    []*DemObjective `protobuf:"bytes,9,rep,name=objectives,proto3" json:"objectives,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1270,6 +1276,356 @@ func (x *DemReport) GetKills() []*DemKill {
 	return nil
 }
 
+func (x *DemReport) GetEconomy() []*DemEconomy {
+	if x != nil {
+		return x.Economy
+	}
+	return nil
+}
+
+func (x *DemReport) GetFights() []*DemFight {
+	if x != nil {
+		return x.Fights
+	}
+	return nil
+}
+
+func (x *DemReport) GetObjectives() []*DemObjective {
+	if x != nil {
+		return x.Objectives
+	}
+	return nil
+}
+
+// What the players of the sides were worth.
+type DemEconomy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When.
+	Tick int32 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The sides 2 and 3.
+	Sides         []*DemSide `protobuf:"bytes,2,rep,name=sides,proto3" json:"sides,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemEconomy) Reset() {
+	*x = DemEconomy{}
+	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemEconomy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemEconomy) ProtoMessage() {}
+
+func (x *DemEconomy) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemEconomy.ProtoReflect.Descriptor instead.
+func (*DemEconomy) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DemEconomy) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *DemEconomy) GetSides() []*DemSide {
+	if x != nil {
+		return x.Sides
+	}
+	return nil
+}
+
+// What the players of a side were worth together.
+type DemSide struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The side.
+	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
+	// Their net worth, as the game counts it.
+	NetWorth      int64 `protobuf:"varint,2,opt,name=net_worth,json=netWorth,proto3" json:"net_worth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemSide) Reset() {
+	*x = DemSide{}
+	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemSide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemSide) ProtoMessage() {}
+
+func (x *DemSide) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemSide.ProtoReflect.Descriptor instead.
+func (*DemSide) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *DemSide) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *DemSide) GetNetWorth() int64 {
+	if x != nil {
+		return x.NetWorth
+	}
+	return 0
+}
+
+// A fight.
+type DemFight struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The tick of the first kill.
+	FromTick int32 `protobuf:"varint,1,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
+	// The tick of the last one.
+	ToTick int32 `protobuf:"varint,2,opt,name=to_tick,json=toTick,proto3" json:"to_tick,omitempty"`
+	// How many players of the sides 2 and 3 were killed.
+	Sides         []*DemFightSide `protobuf:"bytes,3,rep,name=sides,proto3" json:"sides,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemFight) Reset() {
+	*x = DemFight{}
+	mi := &file_replayd_v1_report_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemFight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemFight) ProtoMessage() {}
+
+func (x *DemFight) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemFight.ProtoReflect.Descriptor instead.
+func (*DemFight) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *DemFight) GetFromTick() int32 {
+	if x != nil {
+		return x.FromTick
+	}
+	return 0
+}
+
+func (x *DemFight) GetToTick() int32 {
+	if x != nil {
+		return x.ToTick
+	}
+	return 0
+}
+
+func (x *DemFight) GetSides() []*DemFightSide {
+	if x != nil {
+		return x.Sides
+	}
+	return nil
+}
+
+// What a side lost in a fight.
+type DemFightSide struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The side.
+	Team int32 `protobuf:"varint,1,opt,name=team,proto3" json:"team,omitempty"`
+	// Its players who were killed.
+	Deaths        int32 `protobuf:"varint,2,opt,name=deaths,proto3" json:"deaths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemFightSide) Reset() {
+	*x = DemFightSide{}
+	mi := &file_replayd_v1_report_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemFightSide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemFightSide) ProtoMessage() {}
+
+func (x *DemFightSide) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemFightSide.ProtoReflect.Descriptor instead.
+func (*DemFightSide) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DemFightSide) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *DemFightSide) GetDeaths() int32 {
+	if x != nil {
+		return x.Deaths
+	}
+	return 0
+}
+
+// An objective, as in fact_objective. Names are cut after 64 bytes.
+type DemObjective struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When it was.
+	Tick int32 `protobuf:"varint,1,opt,name=tick,proto3" json:"tick,omitempty"`
+	// What happened.
+	Type v12.ObjectiveType `protobuf:"varint,2,opt,name=type,proto3,enum=replayd.dem.v1.ObjectiveType" json:"type,omitempty"`
+	// Who did it, as in DemKill. Empty for nobody.
+	Actor string `protobuf:"bytes,3,opt,name=actor,proto3" json:"actor,omitempty"`
+	// The team of who did it. Absent when not known.
+	ActorTeam *int32 `protobuf:"varint,4,opt,name=actor_team,json=actorTeam,proto3,oneof" json:"actor_team,omitempty"`
+	// What it was. Empty when not known.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// The side that lost it. Absent when not known.
+	Team *int32 `protobuf:"varint,6,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// True when its own side destroyed it.
+	Denied        bool `protobuf:"varint,7,opt,name=denied,proto3" json:"denied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DemObjective) Reset() {
+	*x = DemObjective{}
+	mi := &file_replayd_v1_report_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DemObjective) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DemObjective) ProtoMessage() {}
+
+func (x *DemObjective) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_v1_report_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DemObjective.ProtoReflect.Descriptor instead.
+func (*DemObjective) Descriptor() ([]byte, []int) {
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DemObjective) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *DemObjective) GetType() v12.ObjectiveType {
+	if x != nil {
+		return x.Type
+	}
+	return v12.ObjectiveType(0)
+}
+
+func (x *DemObjective) GetActor() string {
+	if x != nil {
+		return x.Actor
+	}
+	return ""
+}
+
+func (x *DemObjective) GetActorTeam() int32 {
+	if x != nil && x.ActorTeam != nil {
+		return *x.ActorTeam
+	}
+	return 0
+}
+
+func (x *DemObjective) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DemObjective) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *DemObjective) GetDenied() bool {
+	if x != nil {
+		return x.Denied
+	}
+	return false
+}
+
 // A round of Counter-Strike 2.
 type DemRound struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1283,7 +1639,7 @@ type DemRound struct {
 
 func (x *DemRound) Reset() {
 	*x = DemRound{}
-	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	mi := &file_replayd_v1_report_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1295,7 +1651,7 @@ func (x *DemRound) String() string {
 func (*DemRound) ProtoMessage() {}
 
 func (x *DemRound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[13]
+	mi := &file_replayd_v1_report_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1308,7 +1664,7 @@ func (x *DemRound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemRound.ProtoReflect.Descriptor instead.
 func (*DemRound) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{13}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DemRound) GetTick() int32 {
@@ -1350,7 +1706,7 @@ type DemKill struct {
 
 func (x *DemKill) Reset() {
 	*x = DemKill{}
-	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	mi := &file_replayd_v1_report_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1718,7 @@ func (x *DemKill) String() string {
 func (*DemKill) ProtoMessage() {}
 
 func (x *DemKill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[14]
+	mi := &file_replayd_v1_report_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1731,7 @@ func (x *DemKill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemKill.ProtoReflect.Descriptor instead.
 func (*DemKill) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{14}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DemKill) GetTick() int32 {
@@ -1449,7 +1805,7 @@ type DemTeam struct {
 
 func (x *DemTeam) Reset() {
 	*x = DemTeam{}
-	mi := &file_replayd_v1_report_proto_msgTypes[15]
+	mi := &file_replayd_v1_report_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1461,7 +1817,7 @@ func (x *DemTeam) String() string {
 func (*DemTeam) ProtoMessage() {}
 
 func (x *DemTeam) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[15]
+	mi := &file_replayd_v1_report_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1474,7 +1830,7 @@ func (x *DemTeam) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemTeam.ProtoReflect.Descriptor instead.
 func (*DemTeam) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{15}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DemTeam) GetNumber() int32 {
@@ -1530,14 +1886,18 @@ type DemPlayer struct {
 	// Dota 2, Deadlock: denies.
 	Denies *int32 `protobuf:"varint,14,opt,name=denies,proto3,oneof" json:"denies,omitempty"`
 	// Counter-Strike 2: what the player did in the rounds that ended, without the warm-up. Absent before the first one.
-	Rounds        *DemPlayerRounds `protobuf:"bytes,15,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Rounds *DemPlayerRounds `protobuf:"bytes,15,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	// Dota 2: wards that the player placed, by fact_ward.
+	WardsPlaced int32 `protobuf:"varint,16,opt,name=wards_placed,json=wardsPlaced,proto3" json:"wards_placed,omitempty"`
+	// Dota 2: wards of the other side that the player destroyed, by fact_objective.
+	WardsDestroyed int32 `protobuf:"varint,17,opt,name=wards_destroyed,json=wardsDestroyed,proto3" json:"wards_destroyed,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DemPlayer) Reset() {
 	*x = DemPlayer{}
-	mi := &file_replayd_v1_report_proto_msgTypes[16]
+	mi := &file_replayd_v1_report_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1909,7 @@ func (x *DemPlayer) String() string {
 func (*DemPlayer) ProtoMessage() {}
 
 func (x *DemPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[16]
+	mi := &file_replayd_v1_report_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1922,7 @@ func (x *DemPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemPlayer.ProtoReflect.Descriptor instead.
 func (*DemPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{16}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DemPlayer) GetNumber() int32 {
@@ -1670,6 +2030,20 @@ func (x *DemPlayer) GetRounds() *DemPlayerRounds {
 	return nil
 }
 
+func (x *DemPlayer) GetWardsPlaced() int32 {
+	if x != nil {
+		return x.WardsPlaced
+	}
+	return 0
+}
+
+func (x *DemPlayer) GetWardsDestroyed() int32 {
+	if x != nil {
+		return x.WardsDestroyed
+	}
+	return 0
+}
+
 // The sum of a player's fact_player_round.
 type DemPlayerRounds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1706,14 +2080,20 @@ type DemPlayerRounds struct {
 	// Those of them that the player's side won.
 	ClutchesWon int32 `protobuf:"varint,16,opt,name=clutches_won,json=clutchesWon,proto3" json:"clutches_won,omitempty"`
 	// What the player paid.
-	MoneySpent    int32 `protobuf:"varint,17,opt,name=money_spent,json=moneySpent,proto3" json:"money_spent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MoneySpent int32 `protobuf:"varint,17,opt,name=money_spent,json=moneySpent,proto3" json:"money_spent,omitempty"`
+	// Grenades that went off.
+	Grenades int32 `protobuf:"varint,18,opt,name=grenades,proto3" json:"grenades,omitempty"`
+	// Players of the other side who were blinded: one counts as often as blinded.
+	Blinded int32 `protobuf:"varint,19,opt,name=blinded,proto3" json:"blinded,omitempty"`
+	// How long these were blinded, in seconds.
+	BlindedSeconds float32 `protobuf:"fixed32,20,opt,name=blinded_seconds,json=blindedSeconds,proto3" json:"blinded_seconds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DemPlayerRounds) Reset() {
 	*x = DemPlayerRounds{}
-	mi := &file_replayd_v1_report_proto_msgTypes[17]
+	mi := &file_replayd_v1_report_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +2105,7 @@ func (x *DemPlayerRounds) String() string {
 func (*DemPlayerRounds) ProtoMessage() {}
 
 func (x *DemPlayerRounds) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_v1_report_proto_msgTypes[17]
+	mi := &file_replayd_v1_report_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +2118,7 @@ func (x *DemPlayerRounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DemPlayerRounds.ProtoReflect.Descriptor instead.
 func (*DemPlayerRounds) Descriptor() ([]byte, []int) {
-	return file_replayd_v1_report_proto_rawDescGZIP(), []int{17}
+	return file_replayd_v1_report_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DemPlayerRounds) GetRounds() int32 {
@@ -1860,6 +2240,27 @@ func (x *DemPlayerRounds) GetMoneySpent() int32 {
 	return 0
 }
 
+func (x *DemPlayerRounds) GetGrenades() int32 {
+	if x != nil {
+		return x.Grenades
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetBlinded() int32 {
+	if x != nil {
+		return x.Blinded
+	}
+	return 0
+}
+
+func (x *DemPlayerRounds) GetBlindedSeconds() float32 {
+	if x != nil {
+		return x.BlindedSeconds
+	}
+	return 0
+}
+
 var File_replayd_v1_report_proto protoreflect.FileDescriptor
 
 const file_replayd_v1_report_proto_rawDesc = "" +
@@ -1970,7 +2371,7 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x0eSc2ReplayUnits\x12\x1b\n" +
 	"\ttype_name\x18\x01 \x01(\tR\btypeName\x125\n" +
 	"\x05class\x18\x02 \x01(\x0e2\x1f.replayd.sc2replay.v1.UnitClassR\x05class\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\rR\x05count\"\xaa\x02\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\"\xc4\x03\n" +
 	"\tDemReport\x12;\n" +
 	"\vfile_header\x18\x01 \x01(\v2\x1a.replayd.dem.v1.FileHeaderR\n" +
 	"fileHeader\x12+\n" +
@@ -1978,7 +2379,37 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x05teams\x18\x03 \x03(\v2\x13.replayd.v1.DemTeamR\x05teams\x12/\n" +
 	"\aplayers\x18\x04 \x03(\v2\x15.replayd.v1.DemPlayerR\aplayers\x12,\n" +
 	"\x06rounds\x18\x05 \x03(\v2\x14.replayd.v1.DemRoundR\x06rounds\x12)\n" +
-	"\x05kills\x18\x06 \x03(\v2\x13.replayd.v1.DemKillR\x05kills\"O\n" +
+	"\x05kills\x18\x06 \x03(\v2\x13.replayd.v1.DemKillR\x05kills\x120\n" +
+	"\aeconomy\x18\a \x03(\v2\x16.replayd.v1.DemEconomyR\aeconomy\x12,\n" +
+	"\x06fights\x18\b \x03(\v2\x14.replayd.v1.DemFightR\x06fights\x128\n" +
+	"\n" +
+	"objectives\x18\t \x03(\v2\x18.replayd.v1.DemObjectiveR\n" +
+	"objectives\"K\n" +
+	"\n" +
+	"DemEconomy\x12\x12\n" +
+	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12)\n" +
+	"\x05sides\x18\x02 \x03(\v2\x13.replayd.v1.DemSideR\x05sides\":\n" +
+	"\aDemSide\x12\x12\n" +
+	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x1b\n" +
+	"\tnet_worth\x18\x02 \x01(\x03R\bnetWorth\"p\n" +
+	"\bDemFight\x12\x1b\n" +
+	"\tfrom_tick\x18\x01 \x01(\x05R\bfromTick\x12\x17\n" +
+	"\ato_tick\x18\x02 \x01(\x05R\x06toTick\x12.\n" +
+	"\x05sides\x18\x03 \x03(\v2\x18.replayd.v1.DemFightSideR\x05sides\":\n" +
+	"\fDemFightSide\x12\x12\n" +
+	"\x04team\x18\x01 \x01(\x05R\x04team\x12\x16\n" +
+	"\x06deaths\x18\x02 \x01(\x05R\x06deaths\"\xec\x01\n" +
+	"\fDemObjective\x12\x12\n" +
+	"\x04tick\x18\x01 \x01(\x05R\x04tick\x121\n" +
+	"\x04type\x18\x02 \x01(\x0e2\x1d.replayd.dem.v1.ObjectiveTypeR\x04type\x12\x14\n" +
+	"\x05actor\x18\x03 \x01(\tR\x05actor\x12\"\n" +
+	"\n" +
+	"actor_team\x18\x04 \x01(\x05H\x00R\tactorTeam\x88\x01\x01\x12\x12\n" +
+	"\x04name\x18\x05 \x01(\tR\x04name\x12\x17\n" +
+	"\x04team\x18\x06 \x01(\x05H\x01R\x04team\x88\x01\x01\x12\x16\n" +
+	"\x06denied\x18\a \x01(\bR\x06deniedB\r\n" +
+	"\v_actor_teamB\a\n" +
+	"\x05_team\"O\n" +
 	"\bDemRound\x12\x12\n" +
 	"\x04tick\x18\x01 \x01(\x05R\x04tick\x12/\n" +
 	"\x05round\x18\x02 \x01(\v2\x19.replayd.dem.v1.FactRoundR\x05round\"\x87\x02\n" +
@@ -1999,7 +2430,7 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
 	"\x05score\x18\x03 \x01(\x05H\x00R\x05score\x88\x01\x01B\b\n" +
-	"\x06_score\"\xbe\x04\n" +
+	"\x06_score\"\x8a\x05\n" +
 	"\tDemPlayer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1e\n" +
@@ -2017,7 +2448,9 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\tlast_hits\x18\r \x01(\x05H\tR\blastHits\x88\x01\x01\x12\x1b\n" +
 	"\x06denies\x18\x0e \x01(\x05H\n" +
 	"R\x06denies\x88\x01\x01\x123\n" +
-	"\x06rounds\x18\x0f \x01(\v2\x1b.replayd.v1.DemPlayerRoundsR\x06roundsB\v\n" +
+	"\x06rounds\x18\x0f \x01(\v2\x1b.replayd.v1.DemPlayerRoundsR\x06rounds\x12!\n" +
+	"\fwards_placed\x18\x10 \x01(\x05R\vwardsPlaced\x12'\n" +
+	"\x0fwards_destroyed\x18\x11 \x01(\x05R\x0ewardsDestroyedB\v\n" +
 	"\t_steam_idB\a\n" +
 	"\x05_teamB\b\n" +
 	"\x06_killsB\t\n" +
@@ -2031,7 +2464,7 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\x06_moneyB\f\n" +
 	"\n" +
 	"_last_hitsB\t\n" +
-	"\a_denies\"\xf5\x03\n" +
+	"\a_denies\"\xd4\x04\n" +
 	"\x0fDemPlayerRounds\x12\x16\n" +
 	"\x06rounds\x18\x01 \x01(\x05R\x06rounds\x12\x10\n" +
 	"\x03won\x18\x02 \x01(\x05R\x03won\x12\x14\n" +
@@ -2051,7 +2484,10 @@ const file_replayd_v1_report_proto_rawDesc = "" +
 	"\bclutches\x18\x0f \x01(\x05R\bclutches\x12!\n" +
 	"\fclutches_won\x18\x10 \x01(\x05R\vclutchesWon\x12\x1f\n" +
 	"\vmoney_spent\x18\x11 \x01(\x05R\n" +
-	"moneySpentBV\n" +
+	"moneySpent\x12\x1a\n" +
+	"\bgrenades\x18\x12 \x01(\x05R\bgrenades\x12\x18\n" +
+	"\ablinded\x18\x13 \x01(\x05R\ablinded\x12'\n" +
+	"\x0fblinded_seconds\x18\x14 \x01(\x02R\x0eblindedSecondsBV\n" +
 	"\x0edev.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\n" +
 	"Replayd.V1b\x06proto3"
 
@@ -2067,7 +2503,7 @@ func file_replayd_v1_report_proto_rawDescGZIP() []byte {
 	return file_replayd_v1_report_proto_rawDescData
 }
 
-var file_replayd_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_replayd_v1_report_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_replayd_v1_report_proto_goTypes = []any{
 	(*GetReportRequest)(nil),   // 0: replayd.v1.GetReportRequest
 	(*GetReportResponse)(nil),  // 1: replayd.v1.GetReportResponse
@@ -2082,56 +2518,68 @@ var file_replayd_v1_report_proto_goTypes = []any{
 	(*Sc2ReplayUpgrade)(nil),   // 10: replayd.v1.Sc2ReplayUpgrade
 	(*Sc2ReplayUnits)(nil),     // 11: replayd.v1.Sc2ReplayUnits
 	(*DemReport)(nil),          // 12: replayd.v1.DemReport
-	(*DemRound)(nil),           // 13: replayd.v1.DemRound
-	(*DemKill)(nil),            // 14: replayd.v1.DemKill
-	(*DemTeam)(nil),            // 15: replayd.v1.DemTeam
-	(*DemPlayer)(nil),          // 16: replayd.v1.DemPlayer
-	(*DemPlayerRounds)(nil),    // 17: replayd.v1.DemPlayerRounds
-	(*Replay)(nil),             // 18: replayd.v1.Replay
-	(*v1.Summary)(nil),         // 19: replayd.datafile.v1.Summary
-	(*Finish)(nil),             // 20: replayd.v1.Finish
-	(*Participant)(nil),        // 21: replayd.v1.Participant
-	(*v11.Version)(nil),        // 22: replayd.sc2replay.v1.Version
-	(v11.Result)(0),            // 23: replayd.sc2replay.v1.Result
-	(*v11.PlayerStats)(nil),    // 24: replayd.sc2replay.v1.PlayerStats
-	(v11.UnitClass)(0),         // 25: replayd.sc2replay.v1.UnitClass
-	(*v12.FileHeader)(nil),     // 26: replayd.dem.v1.FileHeader
-	(*v12.Match)(nil),          // 27: replayd.dem.v1.Match
-	(*v12.FactRound)(nil),      // 28: replayd.dem.v1.FactRound
+	(*DemEconomy)(nil),         // 13: replayd.v1.DemEconomy
+	(*DemSide)(nil),            // 14: replayd.v1.DemSide
+	(*DemFight)(nil),           // 15: replayd.v1.DemFight
+	(*DemFightSide)(nil),       // 16: replayd.v1.DemFightSide
+	(*DemObjective)(nil),       // 17: replayd.v1.DemObjective
+	(*DemRound)(nil),           // 18: replayd.v1.DemRound
+	(*DemKill)(nil),            // 19: replayd.v1.DemKill
+	(*DemTeam)(nil),            // 20: replayd.v1.DemTeam
+	(*DemPlayer)(nil),          // 21: replayd.v1.DemPlayer
+	(*DemPlayerRounds)(nil),    // 22: replayd.v1.DemPlayerRounds
+	(*Replay)(nil),             // 23: replayd.v1.Replay
+	(*v1.Summary)(nil),         // 24: replayd.datafile.v1.Summary
+	(*Finish)(nil),             // 25: replayd.v1.Finish
+	(*Participant)(nil),        // 26: replayd.v1.Participant
+	(*v11.Version)(nil),        // 27: replayd.sc2replay.v1.Version
+	(v11.Result)(0),            // 28: replayd.sc2replay.v1.Result
+	(*v11.PlayerStats)(nil),    // 29: replayd.sc2replay.v1.PlayerStats
+	(v11.UnitClass)(0),         // 30: replayd.sc2replay.v1.UnitClass
+	(*v12.FileHeader)(nil),     // 31: replayd.dem.v1.FileHeader
+	(*v12.Match)(nil),          // 32: replayd.dem.v1.Match
+	(v12.ObjectiveType)(0),     // 33: replayd.dem.v1.ObjectiveType
+	(*v12.FactRound)(nil),      // 34: replayd.dem.v1.FactRound
 }
 var file_replayd_v1_report_proto_depIdxs = []int32{
 	2,  // 0: replayd.v1.GetReportResponse.report:type_name -> replayd.v1.Report
-	18, // 1: replayd.v1.Report.replay:type_name -> replayd.v1.Replay
+	23, // 1: replayd.v1.Report.replay:type_name -> replayd.v1.Replay
 	3,  // 2: replayd.v1.Report.teehistorian:type_name -> replayd.v1.TeehistorianReport
 	8,  // 3: replayd.v1.Report.sc2replay:type_name -> replayd.v1.Sc2ReplayReport
 	12, // 4: replayd.v1.Report.dem:type_name -> replayd.v1.DemReport
-	19, // 5: replayd.v1.Report.datafile:type_name -> replayd.datafile.v1.Summary
+	24, // 5: replayd.v1.Report.datafile:type_name -> replayd.datafile.v1.Summary
 	4,  // 6: replayd.v1.TeehistorianReport.players:type_name -> replayd.v1.TeehistorianPlayer
 	5,  // 7: replayd.v1.TeehistorianReport.team_finishes:type_name -> replayd.v1.TeamFinish
 	6,  // 8: replayd.v1.TeehistorianReport.chat:type_name -> replayd.v1.ChatLine
 	7,  // 9: replayd.v1.TeehistorianReport.votes:type_name -> replayd.v1.CalledVote
-	20, // 10: replayd.v1.TeehistorianPlayer.best:type_name -> replayd.v1.Finish
-	21, // 11: replayd.v1.TeehistorianPlayer.stays:type_name -> replayd.v1.Participant
-	22, // 12: replayd.v1.Sc2ReplayReport.version:type_name -> replayd.sc2replay.v1.Version
+	25, // 10: replayd.v1.TeehistorianPlayer.best:type_name -> replayd.v1.Finish
+	26, // 11: replayd.v1.TeehistorianPlayer.stays:type_name -> replayd.v1.Participant
+	27, // 12: replayd.v1.Sc2ReplayReport.version:type_name -> replayd.sc2replay.v1.Version
 	9,  // 13: replayd.v1.Sc2ReplayReport.players:type_name -> replayd.v1.Sc2ReplayPlayer
-	23, // 14: replayd.v1.Sc2ReplayPlayer.result:type_name -> replayd.sc2replay.v1.Result
-	24, // 15: replayd.v1.Sc2ReplayPlayer.stats:type_name -> replayd.sc2replay.v1.PlayerStats
+	28, // 14: replayd.v1.Sc2ReplayPlayer.result:type_name -> replayd.sc2replay.v1.Result
+	29, // 15: replayd.v1.Sc2ReplayPlayer.stats:type_name -> replayd.sc2replay.v1.PlayerStats
 	10, // 16: replayd.v1.Sc2ReplayPlayer.upgrades:type_name -> replayd.v1.Sc2ReplayUpgrade
 	11, // 17: replayd.v1.Sc2ReplayPlayer.units:type_name -> replayd.v1.Sc2ReplayUnits
-	25, // 18: replayd.v1.Sc2ReplayUnits.class:type_name -> replayd.sc2replay.v1.UnitClass
-	26, // 19: replayd.v1.DemReport.file_header:type_name -> replayd.dem.v1.FileHeader
-	27, // 20: replayd.v1.DemReport.match:type_name -> replayd.dem.v1.Match
-	15, // 21: replayd.v1.DemReport.teams:type_name -> replayd.v1.DemTeam
-	16, // 22: replayd.v1.DemReport.players:type_name -> replayd.v1.DemPlayer
-	13, // 23: replayd.v1.DemReport.rounds:type_name -> replayd.v1.DemRound
-	14, // 24: replayd.v1.DemReport.kills:type_name -> replayd.v1.DemKill
-	28, // 25: replayd.v1.DemRound.round:type_name -> replayd.dem.v1.FactRound
-	17, // 26: replayd.v1.DemPlayer.rounds:type_name -> replayd.v1.DemPlayerRounds
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	30, // 18: replayd.v1.Sc2ReplayUnits.class:type_name -> replayd.sc2replay.v1.UnitClass
+	31, // 19: replayd.v1.DemReport.file_header:type_name -> replayd.dem.v1.FileHeader
+	32, // 20: replayd.v1.DemReport.match:type_name -> replayd.dem.v1.Match
+	20, // 21: replayd.v1.DemReport.teams:type_name -> replayd.v1.DemTeam
+	21, // 22: replayd.v1.DemReport.players:type_name -> replayd.v1.DemPlayer
+	18, // 23: replayd.v1.DemReport.rounds:type_name -> replayd.v1.DemRound
+	19, // 24: replayd.v1.DemReport.kills:type_name -> replayd.v1.DemKill
+	13, // 25: replayd.v1.DemReport.economy:type_name -> replayd.v1.DemEconomy
+	15, // 26: replayd.v1.DemReport.fights:type_name -> replayd.v1.DemFight
+	17, // 27: replayd.v1.DemReport.objectives:type_name -> replayd.v1.DemObjective
+	14, // 28: replayd.v1.DemEconomy.sides:type_name -> replayd.v1.DemSide
+	16, // 29: replayd.v1.DemFight.sides:type_name -> replayd.v1.DemFightSide
+	33, // 30: replayd.v1.DemObjective.type:type_name -> replayd.dem.v1.ObjectiveType
+	34, // 31: replayd.v1.DemRound.round:type_name -> replayd.dem.v1.FactRound
+	22, // 32: replayd.v1.DemPlayer.rounds:type_name -> replayd.v1.DemPlayerRounds
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_replayd_v1_report_proto_init() }
@@ -2149,16 +2597,17 @@ func file_replayd_v1_report_proto_init() {
 	}
 	file_replayd_v1_report_proto_msgTypes[4].OneofWrappers = []any{}
 	file_replayd_v1_report_proto_msgTypes[9].OneofWrappers = []any{}
-	file_replayd_v1_report_proto_msgTypes[14].OneofWrappers = []any{}
-	file_replayd_v1_report_proto_msgTypes[15].OneofWrappers = []any{}
-	file_replayd_v1_report_proto_msgTypes[16].OneofWrappers = []any{}
+	file_replayd_v1_report_proto_msgTypes[17].OneofWrappers = []any{}
+	file_replayd_v1_report_proto_msgTypes[19].OneofWrappers = []any{}
+	file_replayd_v1_report_proto_msgTypes[20].OneofWrappers = []any{}
+	file_replayd_v1_report_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_v1_report_proto_rawDesc), len(file_replayd_v1_report_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

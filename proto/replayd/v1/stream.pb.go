@@ -591,7 +591,8 @@ type StreamEventsRequest struct {
 	// (FieldValue.unproven), is missing; of a list it is empty. Columns come in the order of the filter's fields. The request is refused, with
 	// the name, for a field that no class has, that is a list, whose type is not known for certain, that has the name of another column, or that
 	// has different types in different classes. A pattern, and a filter without fields, leaves such fields out, and elements of lists; the
-	// comment of the table names some. At most 256 columns of fields.
+	// comment of the table names some. At most 256 columns of fields. A field with a * alone in the place of an element of a list, such as m_hItems.*, is
+	// a column of lists: of all elements up to the last with a value, at most 1,024, where one without a value is missing.
 	//
 	// Game events have a column for each key that the demo describes, in place of `keys` and of id and name: int64 for whole numbers, uint64,
 	// float, bool, text, uint32 for handles, int32 for players' slots, with the players' names and Steam ids in columns whose names end with _name

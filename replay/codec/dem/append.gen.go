@@ -346,6 +346,20 @@ func AppendEvent(b []byte, m *dem.Event) []byte {
 			b = appendFactSmoke(b, &m.FactSmoke)
 			b = protoappend.Close(b, at)
 		}
+	case dem.KindFactWard:
+		{
+			b = append(b, 0xe2, 0x03, 0)
+			at := len(b)
+			b = appendFactWard(b, &m.FactWard)
+			b = protoappend.Close(b, at)
+		}
+	case dem.KindFactDraft:
+		{
+			b = append(b, 0xea, 0x03, 0)
+			at := len(b)
+			b = appendFactDraft(b, &m.FactDraft)
+			b = protoappend.Close(b, at)
+		}
 	case dem.KindDamage:
 		{
 			b = append(b, 0xaa, 0x01, 0)
@@ -2815,6 +2829,18 @@ func appendFactPlayerRound(b []byte, m *dem.FactPlayerRound) []byte {
 		b = append(b, 0x90, 0x01)
 		b = protoappend.Varint(b, uint64(m.MoneySpent))
 	}
+	if m.Grenades != 0 {
+		b = append(b, 0x98, 0x01)
+		b = protoappend.Varint(b, uint64(m.Grenades))
+	}
+	if m.Blinded != 0 {
+		b = append(b, 0xa0, 0x01)
+		b = protoappend.Varint(b, uint64(m.Blinded))
+	}
+	if math.Float32bits(m.BlindedSeconds) != 0 {
+		b = append(b, 0xad, 0x01)
+		b = protoappend.Float(b, m.BlindedSeconds)
+	}
 	return b
 }
 
@@ -2982,6 +3008,74 @@ func appendFactSmoke(b []byte, m *dem.FactSmoke) []byte {
 			b = appendActor(b, &m.Player)
 			b = protoappend.Close(b, at)
 		}
+	}
+	return b
+}
+
+func appendFactWard(b []byte, m *dem.FactWard) []byte {
+	if m.State != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.State))
+	}
+	if m.Type != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Type))
+	}
+	if m.HasPlayer {
+		{
+			b = append(b, 0x1a, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.Team != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Index != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Index))
+	}
+	if m.HasPlace {
+		{
+			b = append(b, 0x32, 0)
+			at := len(b)
+			b = appendVector(b, &m.Place)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.PlacedTick != -1 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.PlacedTick))
+	}
+	return b
+}
+
+func appendFactDraft(b []byte, m *dem.FactDraft) []byte {
+	if m.Deed != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.Deed))
+	}
+	if m.HasPlayer {
+		{
+			b = append(b, 0x12, 0)
+			at := len(b)
+			b = appendActor(b, &m.Player)
+			b = protoappend.Close(b, at)
+		}
+	}
+	if m.HeroId != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.HeroId))
+	}
+	if len(m.HeroName) > 0 {
+		b = append(b, 0x22)
+		b = protoappend.String(b, m.HeroName)
+	}
+	if m.Number != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Number))
 	}
 	return b
 }
@@ -3828,6 +3922,8 @@ var Kinds = []string{
 	"fact_buyback",
 	"fact_rune",
 	"fact_smoke",
+	"fact_ward",
+	"fact_draft",
 	"damage",
 	"kill",
 	"kill_streak",

@@ -107,6 +107,14 @@ var properties = filter.Table[event]{
 		Team:        func(e *event) int32 { return side(e.FactSmoke.HasActor, &e.FactSmoke.Actor) },
 		OtherTeam:   func(e *event) int32 { return side(e.FactSmoke.HasPlayer, &e.FactSmoke.Player) },
 	},
+	dem.KindFactWard: {
+		Player: func(e *event) int32 { return actor(e.FactWard.HasPlayer, &e.FactWard.Player) },
+		Team:   func(e *event) int32 { return side(e.FactWard.HasPlayer, &e.FactWard.Player) },
+	},
+	dem.KindFactDraft: {
+		Player: func(e *event) int32 { return actor(e.FactDraft.HasPlayer, &e.FactDraft.Player) },
+		Team:   func(e *event) int32 { return side(e.FactDraft.HasPlayer, &e.FactDraft.Player) },
+	},
 	dem.KindFactDamage: {
 		Player:      func(e *event) int32 { return actor(e.FactDamage.HasAttacker, &e.FactDamage.Attacker) },
 		OtherPlayer: func(e *event) int32 { return actor(e.FactDamage.HasVictim, &e.FactDamage.Victim) },

@@ -30,7 +30,7 @@ const (
 
 // The facts that reports are of, and the entities that they read, with their fields. Each game's classes derive from these classes of the
 // engine.
-var reported = []*replaydv1.EventFilter{{Kinds: []string{"fact_kill", "fact_round", "fact_player_round"}}, {Kinds: []string{"entity_entered"}, Dem: &replaydv1.DemFilter{
+var reported = []*replaydv1.EventFilter{{Kinds: []string{"fact_kill", "fact_round", "fact_player_round", "fact_objective", "fact_ward"}}, {Kinds: []string{"entity_entered"}, Dem: &replaydv1.DemFilter{
 	Classes: []string{"*PlayerController", "*Team", resource},
 	Fields: []string{
 		"m_iszPlayerName", "m_steamID", "m_iTeamNum", "m_nPlayerID", "m_szTeamname", "m_szClanTeamname", "m_iScore",
@@ -309,11 +309,16 @@ func (s *standing) sample(byID map[int32]*replaydv1.DemPlayer) {
 		if p.NetWorth == nil {
 			p.NetWorth = known(sample.NetWorth, sample.HasNetWorth)
 		}
-		if q := &past.Players[i]; q.Rounds > 0 && q.SteamId == sample.SteamId {
+		q := &past.Players[i]
+		if q.SteamId != sample.SteamId {
+			continue
+		}
+		if p.WardsPlaced, p.WardsDestroyed = q.WardsPlaced, q.WardsDestroyed; q.Rounds > 0 {
 			p.Rounds = &replaydv1.DemPlayerRounds{
 				Rounds: q.Rounds, Won: q.Won, Kills: q.Kills, Headshots: q.Headshots, Assists: q.Assists, FlashAssists: q.FlashAssists, Deaths: q.Deaths,
 				Damage: q.Damage, UtilityDamage: q.UtilityDamage, OpeningKills: q.OpeningKills, OpeningDeaths: q.OpeningDeaths, Trades: q.Trades,
 				Traded: q.Traded, Kast: q.Kast, Clutches: q.Clutches, ClutchesWon: q.ClutchesWon, MoneySpent: q.MoneySpent,
+				Grenades: q.Grenades, Blinded: q.Blinded, BlindedSeconds: q.BlindedSeconds,
 			}
 		}
 	}
@@ -327,7 +332,7 @@ func known(n int32, has bool) *int32 {
 	return &n
 }
 
-// past adds the rounds and kills up to now.
+// past adds the rounds, kills, fights and objectives up to now, and what the sides were worth.
 func (s *standing) past() {
 	past := s.d.Past()
 	for i := range past.Rounds {
@@ -357,6 +362,60 @@ func (s *standing) past() {
 		}
 		s.out.Kills = append(s.out.Kills, out)
 	}
+	for i := range past.Objectives {
+		o := &past.Objectives[i]
+		s.out.Objectives = append(s.out.Objectives, &replaydv1.DemObjective{
+			Tick: o.Tick, Type: demv1.ObjectiveType(o.Type), Actor: text([]byte(o.Actor)), ActorTeam: codec.Known(o.ActorTeam), Name: text([]byte(o.Name)),
+			Team: codec.Known(o.Team), Denied: o.Denied,
+		})
+	}
+	for _, e := range past.Economy {
+		out := &replaydv1.DemEconomy{Tick: e.Tick}
+		for i, worth := range e.NetWorth {
+			out.Sides = append(out.Sides, &replaydv1.DemSide{Team: firstSide + int32(i), NetWorth: worth})
+		}
+		s.out.Economy = append(s.out.Economy, out)
+	}
+	if len(past.Economy) > 0 { // in Counter-Strike 2 each round is a fight
+		s.out.Fights = fights(past.Kills, int32(fightSeconds*s.d.TicksPerSecond()))
+	}
+}
+
+// firstSide is the number of the first of the two sides.
+const firstSide = 2
+
+// A fight has at least fightKills kills, each within fightSeconds of the one before.
+const (
+	fightKills   = 3
+	fightSeconds = 15
+)
+
+// fights returns the fights among kills. gap is the longest time between two kills of a fight, in ticks.
+func fights(kills []dem.PastKill, gap int32) (all []*replaydv1.DemFight) {
+	for len(kills) > 0 {
+		n := 1
+		for n < len(kills) && kills[n].Tick-kills[n-1].Tick <= gap {
+			n++
+		}
+		if n >= fightKills {
+			all = append(all, fight(kills[:n]))
+		}
+		kills = kills[n:]
+	}
+	return all
+}
+
+func fight(kills []dem.PastKill) *replaydv1.DemFight {
+	f := &replaydv1.DemFight{
+		FromTick: kills[0].Tick, ToTick: kills[len(kills)-1].Tick,
+		Sides: []*replaydv1.DemFightSide{{Team: firstSide}, {Team: firstSide + 1}},
+	}
+	for i := range kills {
+		if side := int(kills[i].VictimTeam) - firstSide; uint(side) < uint(len(f.Sides)) {
+			f.Sides[side].Deaths++
+		}
+	}
+	return f
 }
 
 // tickOf returns a tick that is -1 where it is not known.

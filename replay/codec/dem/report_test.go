@@ -169,10 +169,14 @@ func TestReportOfMatches(t *testing.T) {
 			if len(r.GetPlayers()) != demtest.MatchPlayers {
 				t.Errorf("%d players", len(r.GetPlayers()))
 			}
+			compareMatch(t, r, played, tick)
 		})
 	}
 	for n, last := range ledger {
 		check(rounds, last.Ended, func(r *replaydv1.DemReport) {
+			if len(r.GetEconomy())+len(r.GetFights())+len(r.GetObjectives()) > 0 {
+				t.Errorf("rounds have %v, %v, %v", r.GetEconomy(), r.GetFights(), r.GetObjectives())
+			}
 			if len(r.GetRounds()) != n+1 {
 				t.Fatalf("%d rounds, want %d", len(r.GetRounds()), n+1)
 			}
@@ -195,8 +199,22 @@ func TestReportOfMatches(t *testing.T) {
 					}
 				}
 			}
+			var grenades, blinded [demtest.RoundPlayers]int32
+			for i := range ledger[:n+1] {
+				for _, g := range ledger[i].Grenades {
+					switch {
+					case g.Event == "player_blind" && ledger[i].Sides[g.By] != ledger[i].Sides[g.Blinded]:
+						blinded[g.By]++
+					case g.Event == "grenade_thrown": // each goes off at once
+						grenades[g.By]++
+					}
+				}
+			}
 			for _, p := range r.GetPlayers() {
 				sum, i := p.GetRounds(), p.GetNumber()-1
+				if sum.GetGrenades() != grenades[i] || sum.GetBlinded() != blinded[i] || (sum.GetBlindedSeconds() > 0) != (blinded[i] > 0) {
+					t.Errorf("%v, want %d grenades and %d blinded", p, grenades[i], blinded[i])
+				}
 				if sum.GetRounds() != int32(n+1) || sum.GetKills() != kills[i] || sum.GetDamage() != hurt[i] || sum.GetKast() > sum.GetRounds() {
 					t.Errorf("%v, want %d kills and %d damage", p, kills[i], hurt[i])
 				}
@@ -205,6 +223,79 @@ func TestReportOfMatches(t *testing.T) {
 				t.Errorf("%d players", len(r.GetPlayers()))
 			}
 		})
+	}
+}
+
+// compareMatch compares objectives, wards, fights and the economy of a report with what happened up to a tick.
+func compareMatch(t *testing.T, r *replaydv1.DemReport, played *demtest.PlayedMatch, tick int32) {
+	t.Helper()
+	const minute, gap = 60 * 30, 15 * 30
+	var objectives, fights, got []string
+	var placed, destroyed [demtest.MatchPlayers]int32
+	for _, w := range played.Wards {
+		if w.Placed <= tick {
+			placed[w.By]++
+		}
+	}
+	var kills []*demtest.Deed
+	for i := range played.Deeds {
+		d := &played.Deeds[i]
+		switch {
+		case d.Tick > tick:
+		case d.What == demtest.DeedKill:
+			kills = append(kills, d)
+		case d.What == demtest.DeedWard && !d.Marked:
+			destroyed[d.By]++
+		case slices.Contains([]demtest.Deeds{demtest.DeedBuilding, demtest.DeedRoshan, demtest.DeedTormentor}, d.What):
+			objectives = append(objectives, fmt.Sprint(d.Tick, played.Players[d.By].Name, d.With, d.Amount, d.Marked))
+		case d.What == demtest.DeedAegis:
+			objectives = append(objectives, fmt.Sprint(d.Tick, played.Players[d.By].Name, "", 0, false))
+		}
+	}
+	for _, o := range r.GetObjectives() {
+		got = append(got, fmt.Sprint(o.GetTick(), o.GetActor(), o.GetName(), o.GetTeam(), o.GetDenied()))
+	}
+	if objectives = objectives[max(0, len(objectives)-64):]; !slices.Equal(objectives, got) || len(got) == 0 {
+		t.Errorf("at %d: objectives %q, want %q", tick, got, objectives)
+	}
+	kills, got = kills[max(0, len(kills)-100):], nil
+	for from := 0; from < len(kills); {
+		to, dead := from, [2]int{}
+		for ; to < len(kills) && (to == from || kills[to].Tick-kills[to-1].Tick <= gap); to++ {
+			dead[kills[to].Of/5]++
+		}
+		if to-from >= 3 {
+			fights = append(fights, fmt.Sprint(kills[from].Tick, kills[to-1].Tick, dead))
+		}
+		from = to
+	}
+	for _, f := range r.GetFights() {
+		got = append(got, fmt.Sprint(f.GetFromTick(), f.GetToTick(), [2]int{int(f.GetSides()[0].GetDeaths()), int(f.GetSides()[1].GetDeaths())}))
+	}
+	if !slices.Equal(fights, got) || len(got) == 0 && tick == played.Ended {
+		t.Errorf("at %d: fights %q, want %q", tick, got, fights)
+	}
+	for _, p := range r.GetPlayers() {
+		if i := p.GetNumber(); p.GetWardsPlaced() != placed[i] || p.GetWardsDestroyed() != destroyed[i] {
+			t.Errorf("at %d: wards of %v, want %d placed and %d destroyed", tick, p, placed[i], destroyed[i])
+		}
+	}
+	if len(r.GetEconomy()) != int(tick/minute)+1 {
+		t.Fatalf("at %d: the economy of %d minutes", tick, len(r.GetEconomy()))
+	}
+	for i, e := range r.GetEconomy() {
+		if e.GetTick() != int32(i)*minute || i == 0 && (e.GetSides()[0].GetNetWorth() != 3000 || e.GetSides()[1].GetNetWorth() != 3000) {
+			t.Errorf("at %d: the economy has %v", tick, e)
+		}
+	}
+	if last := r.GetEconomy()[len(r.GetEconomy())-1]; tick == played.Ended {
+		var sums [2]int64
+		for i, p := range played.Players {
+			sums[i/5] += p.NetWorth
+		}
+		if last.GetSides()[0].GetNetWorth() != sums[0] || last.GetSides()[1].GetNetWorth() != sums[1] || last.GetSides()[1].GetTeam() != 3 {
+			t.Errorf("the economy at the end is %v, want %v", last, sums)
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func TestSelector(t *testing.T) {
 				for begin := 0; begin < len(from); next++ {
 					m := &all.marks[next]
 					part, ok := s.Match(&m.Event, from[begin:m.End])
-					if begin = m.End; !ok || f == nil && m.Kind >= uint8(dem.KindFactKill) && m.Kind <= uint8(dem.KindFactSmoke) {
+					if begin = m.End; !ok || f == nil && m.Kind >= uint8(dem.KindFactKill) && m.Kind <= uint8(dem.KindFactDraft) {
 						continue
 					}
 					s.Append(&b, &m.Event, part)

@@ -487,13 +487,16 @@ var Tables = table.Format{
 			{Name: "clutch", Nullable: true, Comment: "How many of the other side lived when the player was the last of the own one. Absent when the player never was, and when none did.", Type: table.Int32},
 			{Name: "equipment_value", Nullable: true, Comment: "The value of what the player carried when the players could move, as the game counts it.", Type: table.Int32},
 			{Name: "money_spent", Nullable: true, Comment: "What the player paid in the round, as the game counts it.", Type: table.Int32},
+			{Name: "grenades", Comment: "Grenades of the player that went off, by fact_grenade.", Type: table.Int32},
+			{Name: "blinded", Comment: "Players of the other side whom the player blinded, by fact_blind: one counts as often as blinded.", Type: table.Int32},
+			{Name: "blinded_seconds", Comment: "How long these were blinded, in seconds.", Type: table.Float32},
 		}},
-		{Name: "fact_objective", Comment: "An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2. Not proven, as fact_round.", Fields: []table.Field{
+		{Name: "fact_objective", Comment: "An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2, by messages 347 and 349 in Deadlock. Not proven, as fact_round.", Fields: []table.Field{
 			{Name: "type", Comment: "What happened.", Type: table.Name, Enum: namesOfObjectiveType},
 			{Name: "actor", Nullable: true, Comment: "Who did it.", Type: table.Struct, Fields: columnsOfActor},
-			{Name: "name", Nullable: true, Comment: "Dota 2: the unit, such as \"npc_dota_badguys_tower1_mid\". Absent for an Aegis.", Type: table.Name},
-			{Name: "team", Nullable: true, Comment: "Dota 2: the side that lost a building, a ward or a courier. Absent for others.", Type: table.Int32},
-			{Name: "site", Nullable: true, Comment: "Counter-Strike 2: the site: the game's number. Absent in Dota 2.", Type: table.Int32},
+			{Name: "name", Nullable: true, Comment: "Dota 2: the unit, such as \"npc_dota_badguys_tower1_mid\". Absent for an Aegis. Deadlock: the class of the boss, such as \"CNPC_Boss_Tier2\".", Type: table.Name},
+			{Name: "team", Nullable: true, Comment: "Dota 2: the side that lost a building, a ward or a courier. Deadlock: the side of a boss, as the game tells it. Absent for others.", Type: table.Int32},
+			{Name: "site", Nullable: true, Comment: "Counter-Strike 2: the site: the game's number. Absent in other games.", Type: table.Int32},
 			{Name: "denied", Comment: "Dota 2: true for a building or a ward whose own side destroyed it.", Type: table.Bool},
 		}},
 		{Name: "fact_purchase", Comment: "A player bought something: by PURCHASE of combat_log in Dota 2, by ability_change in Deadlock. Not proven for Dota 2, as fact_kill.", Fields: []table.Field{
@@ -526,6 +529,22 @@ var Tables = table.Format{
 		{Name: "fact_smoke", Comment: "A hero was hidden by a Smoke of Deceit: by MODIFIER_ADD of combat_log. There is one for each hero who is hidden. Not proven, as fact_kill.", Fields: []table.Field{
 			{Name: "actor", Nullable: true, Comment: "Who used the smoke. Absent when not known.", Type: table.Struct, Fields: columnsOfActor},
 			{Name: "player", Nullable: true, Comment: "Who was hidden.", Type: table.Struct, Fields: columnsOfActor},
+		}},
+		{Name: "fact_ward", Comment: "A ward was placed, or is gone: by the entities of the classes CDOTA_NPC_Observer_Ward and CDOTA_NPC_Observer_Ward_TrueSight. A ward that is there when the recording begins was not placed in it. Not proven, as fact_kill.", Fields: []table.Field{
+			{Name: "state", Comment: "What became of it.", Type: table.Name, Enum: namesOfWardState},
+			{Name: "type", Comment: "What it is.", Type: table.Name, Enum: namesOfWardType},
+			{Name: "player", Nullable: true, Comment: "Who placed it, by the owner of its entity; the side alone when the player is not known.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "team", Nullable: true, Comment: "The side of the ward: 2 or 3. Absent when not known.", Type: table.Int32},
+			{Name: "fact_ward_index", Comment: "Slot of its entity.", Type: table.Uint32},
+			{Name: "place", Nullable: true, Comment: "Where it is, in world units. Absent when not known.", Type: table.Struct, Fields: columnsOfVector},
+			{Name: "placed_tick", Nullable: true, Comment: "The tick in which one that is gone was placed. Absent when that is not in the file, and for one that is placed.", Type: table.Int32},
+		}},
+		{Name: "fact_draft", Comment: "A hero was banned or picked, or a player has one, before the heroes come to the map. What was done when the recording began is not told. The sides, and the order at the end, are in file_info. Not proven, as fact_kill.", Fields: []table.Field{
+			{Name: "deed", Comment: "What happened.", Type: table.Name, Enum: namesOfDraftDeed},
+			{Name: "player", Nullable: true, Comment: "Who has the hero. Absent for a ban or a pick of a side.", Type: table.Struct, Fields: columnsOfActor},
+			{Name: "hero_id", Comment: "The hero: the game's number.", Type: table.Int32},
+			{Name: "hero_name", Nullable: true, Comment: "Its name, such as \"npc_dota_hero_axe\". Absent when not known.", Type: table.Name},
+			{Name: "number", Nullable: true, Comment: "The place in the game's list of bans or of picks, from 1. Absent for CHOSEN.", Type: table.Int32},
 		}},
 		{Name: "damage", Comment: "An entity was hurt. Numbers of abilities and items are the game's hashes of their names, as in the entity's field m_nSubclassID.", Fields: []table.Field{
 			{Name: "damage", Comment: "How much health was taken, as the game shows it.", Type: table.Int32},
@@ -1008,6 +1027,8 @@ var namesOfObjectiveType = map[int32]string{
 	9:  "OBJECTIVE_TYPE_AEGIS_TAKEN",
 	10: "OBJECTIVE_TYPE_AEGIS_STOLEN",
 	11: "OBJECTIVE_TYPE_AEGIS_DENIED",
+	12: "OBJECTIVE_TYPE_BOSS",
+	13: "OBJECTIVE_TYPE_MID_BOSS_SPAWNED",
 }
 
 var namesOfGrenadeState = map[int32]string{
@@ -1033,6 +1054,25 @@ var namesOfRuneDeed = map[int32]string{
 	1: "RUNE_DEED_TAKEN",
 	2: "RUNE_DEED_BOTTLED",
 	3: "RUNE_DEED_DENIED",
+}
+
+var namesOfWardState = map[int32]string{
+	0: "WARD_STATE_UNSPECIFIED",
+	1: "WARD_STATE_PLACED",
+	2: "WARD_STATE_GONE",
+}
+
+var namesOfWardType = map[int32]string{
+	0: "WARD_TYPE_UNSPECIFIED",
+	1: "WARD_TYPE_OBSERVER",
+	2: "WARD_TYPE_SENTRY",
+}
+
+var namesOfDraftDeed = map[int32]string{
+	0: "DRAFT_DEED_UNSPECIFIED",
+	1: "DRAFT_DEED_BANNED",
+	2: "DRAFT_DEED_PICKED",
+	3: "DRAFT_DEED_CHOSEN",
 }
 
 var namesOfAbilityChangeType = map[int32]string{
@@ -1146,6 +1186,10 @@ func AddRow(s *table.Set, at decoders.Position, m *dem.Event) {
 		rowFactRune(c[0:], &m.FactRune)
 	case dem.KindFactSmoke:
 		rowFactSmoke(c[0:], &m.FactSmoke)
+	case dem.KindFactWard:
+		rowFactWard(c[0:], &m.FactWard)
+	case dem.KindFactDraft:
+		rowFactDraft(c[0:], &m.FactDraft)
 	case dem.KindDamage:
 		rowDamage(c[0:], &m.Damage)
 	case dem.KindKill:
@@ -2735,7 +2779,7 @@ func rowRoundSide(c []table.Column, m *dem.RoundSide) {
 }
 
 func rowFactPlayerRound(c []table.Column, m *dem.FactPlayerRound) {
-	_ = c[29]
+	_ = c[32]
 	if !c[0].Off {
 		if m.HasPlayer {
 			table.Fields(c[0:])
@@ -2777,6 +2821,9 @@ func rowFactPlayerRound(c []table.Column, m *dem.FactPlayerRound) {
 	} else {
 		c[29].Null()
 	}
+	c[30].Int32(m.Grenades)
+	c[31].Int32(m.Blinded)
+	c[32].Float32(m.BlindedSeconds)
 }
 
 func rowFactObjective(c []table.Column, m *dem.FactObjective) {
@@ -2923,6 +2970,63 @@ func rowFactSmoke(c []table.Column, m *dem.FactSmoke) {
 		} else {
 			c[13].Null()
 		}
+	}
+}
+
+func rowFactWard(c []table.Column, m *dem.FactWard) {
+	_ = c[21]
+	c[0].Enum(int32(m.State))
+	c[1].Enum(int32(m.Type))
+	if !c[2].Off {
+		if m.HasPlayer {
+			table.Fields(c[2:])
+			rowActor(c[3:], &m.Player)
+		} else {
+			c[2].Null()
+		}
+	}
+	if m.Team != 0 {
+		c[15].Int32(m.Team)
+	} else {
+		c[15].Null()
+	}
+	c[16].Uint32(m.Index)
+	if !c[17].Off {
+		if m.HasPlace {
+			table.Fields(c[17:])
+			rowVector(c[18:], &m.Place)
+		} else {
+			c[17].Null()
+		}
+	}
+	if m.PlacedTick != -1 {
+		c[21].Int32(m.PlacedTick)
+	} else {
+		c[21].Null()
+	}
+}
+
+func rowFactDraft(c []table.Column, m *dem.FactDraft) {
+	_ = c[16]
+	c[0].Enum(int32(m.Deed))
+	if !c[1].Off {
+		if m.HasPlayer {
+			table.Fields(c[1:])
+			rowActor(c[2:], &m.Player)
+		} else {
+			c[1].Null()
+		}
+	}
+	c[14].Int32(m.HeroId)
+	if len(m.HeroName) > 0 {
+		c[15].Name(m.HeroName)
+	} else {
+		c[15].Null()
+	}
+	if m.Number != 0 {
+		c[16].Int32(m.Number)
+	} else {
+		c[16].Null()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/replayd/replayd/decoders"
@@ -23,6 +24,7 @@ import (
 const (
 	maxFields   = 256
 	maxOverhead = 240 << 10
+	maxElements = 1024 // of a list in a column: further ones are left out
 )
 
 // widen implements Widen of codec.Codec.
@@ -84,7 +86,7 @@ type widening struct {
 	selected *filter.Filter
 
 	classes []string
-	columns []*dem.FieldType
+	columns []*dem.FieldType // those of lists are of their elements
 	byName  map[string]*dem.FieldType
 	left    []string // fields that patterns match, and that have no column
 }
@@ -107,10 +109,14 @@ func (w *widening) choose(of *replaydv1.DemFilter) error {
 	}
 	for i, name := range fields {
 		var problem string
-		if strings.ContainsAny(name, "*?") {
-			problem = w.match(name)
-		} else {
+		switch {
+		case !strings.ContainsAny(name, "*?"):
 			problem = w.named(name)
+		default:
+			var list bool
+			if list, problem = w.list(name); !list {
+				problem = w.match(name)
+			}
 		}
 		switch {
 		case problem != "":
@@ -145,14 +151,43 @@ func (w *widening) named(name string) (problem string) {
 	return fmt.Sprintf("%s has no field %q%s", strings.Join(w.classes[:min(len(w.classes), 3)], ", "), name, nearest.Hint(name, w.names()...))
 }
 
+// list adds the column of all elements of a list, or of a field of all of them, which has a * in the place of the element. It reports whether
+// there is such a list, and returns what is wrong.
+func (w *widening) list(name string) (is bool, problem string) {
+	before, after, _ := strings.Cut(name, ".*")
+	if strings.ContainsAny(before+after, "*?") || after != "" && after[0] != '.' {
+		return false, ""
+	}
+	for _, class := range w.classes {
+		ofList := false
+		w.schema.Field(class, before, func(f dem.FieldType) { ofList = ofList || f.List })
+		if !ofList {
+			continue
+		}
+		w.schema.Field(class, before+".0000"+after, func(f dem.FieldType) {
+			if is = true; problem != "" {
+				return
+			}
+			if problem = unfit(&f); problem == "" && f.Case == dem.FieldValueValueTuple {
+				problem = f.Name + " has several values: name the elements"
+			}
+			if problem == "" {
+				f.Name, f.List = name, true
+				problem = w.add(class, &f)
+			}
+		})
+	}
+	return is, problem
+}
+
 // names returns the names of the fields of the first class.
 func (w *widening) names() (names []string) {
 	w.schema.Fields(w.classes[0], func(f dem.FieldType) { names = append(names, f.Name) })
 	return names
 }
 
-// match adds the columns of the fields that a pattern matches, and returns what is wrong. Elements of lists have no columns by patterns,
-// as there may be any number of them.
+// match adds the columns of the fields that a pattern matches, and returns what is wrong. Elements of lists have no columns by other patterns
+// than those of list, as there may be any number of them.
 func (w *widening) match(pattern string) (problem string) {
 	one, err := filter.Compile(&filter.Format{Name: "Source 2 demo", Kinds: properties.Describe(Kinds)}, []*replaydv1.EventFilter{
 		{Kinds: []string{dem.KindSampleEntity.String()}, Dem: &replaydv1.DemFilter{Fields: []string{pattern}}},
@@ -185,7 +220,7 @@ func unfit(f *dem.FieldType) string {
 	case f.Unknown:
 		return fmt.Sprintf("%s has the type %s, which is not known for certain: sample_entity has what is read", f.Name, f.Type)
 	case f.List:
-		return fmt.Sprintf("%s is a list: name its elements, such as %s.0000", f.Name, f.Name)
+		return fmt.Sprintf("%s is a list: name its elements, such as %s.0000, or %s.* for all of them in one column", f.Name, f.Name, f.Name)
 	case f.Case == dem.FieldValueValueNone:
 		return f.Name + " has no value"
 	case slices.ContainsFunc(Tables.Layout(false).Fields(uint8(dem.KindSampleEntity)), func(c table.Field) bool { return c.Name == f.Name }):
@@ -248,6 +283,11 @@ var columnTypes = [...]table.Field{
 func columnOf(f *dem.FieldType) table.Field {
 	column := columnTypes[f.Case]
 	column.Name, column.Comment = f.Name, "Of the type "+f.Type+"."
+	if f.List {
+		column.Name = "item"
+		comment := fmt.Sprintf("The elements up to the last with a value, at most %d. One without a value is missing.", maxElements)
+		return table.Field{Name: f.Name, Type: table.List, Comment: comment, Fields: []table.Field{column}}
+	}
 	return column
 }
 
@@ -257,9 +297,16 @@ type wide struct {
 	before int // columns before those of fields
 	places map[string]int
 
-	cases  []dem.FieldValueValueCase // by column
-	byName []int32                   // the columns of fields by the decoder's numbers of their names, from 1; -1 for none
-	values []*dem.FieldValue         // of a sample, by column
+	cases  []dem.FieldValueValueCase // by column, of lists those of their elements
+	lists  []bool                    // by column
+	byName []widePlace               // by the decoder's numbers of names
+	values [][]*dem.FieldValue       // of a sample, by column: one, or all elements
+}
+
+// widePlace is where the values of a field are: in a column of its own, and in one of a list, as an element. Columns are -1 where there is none.
+type widePlace struct {
+	met                   bool
+	column, list, element int
 }
 
 // newWide returns what appends samples to the tables of a layout, nil if these are as generated.
@@ -275,45 +322,98 @@ func newWide(l *table.Layout) *wide {
 	fields := w.kind.Fields[w.before : len(w.kind.Fields)-(len(own)-w.before-1)]
 	for i := range fields {
 		w.places[fields[i].Name] = i
-		w.cases = append(w.cases, dem.FieldValueValueCase(slices.IndexFunc(columnTypes[:], func(f table.Field) bool { return f.Type == fields[i].Type && (f.Nullable || f.Type == table.List) })))
+		of, list := &fields[i], false
+		if of.Type == table.List && of.Fields[0].Nullable { // which the values of a tuple are not
+			of, list = &of.Fields[0], true
+		}
+		w.lists = append(w.lists, list)
+		w.cases = append(w.cases, dem.FieldValueValueCase(slices.IndexFunc(columnTypes[:], func(f table.Field) bool { return f.Type == of.Type && (f.Nullable || f.Type == table.List) })))
 	}
-	w.values = make([]*dem.FieldValue, len(fields))
+	w.values = make([][]*dem.FieldValue, len(fields))
 	return w
 }
 
-// place returns the column of the field with a number of its name; -1 if there is none.
-func (w *wide) place(number uint32, name func(uint32) string) int {
+// place returns where the values of the field with a number of its name are.
+func (w *wide) place(number uint32, name func(uint32) string) widePlace {
 	for int(number) >= len(w.byName) {
-		w.byName = append(w.byName, 0)
+		w.byName = append(w.byName, widePlace{})
 	}
-	if w.byName[number] == 0 {
-		w.byName[number] = -1
-		if i, ok := w.places[name(number)]; ok {
-			w.byName[number] = int32(i) + 1
+	p := &w.byName[number]
+	if !p.met {
+		*p = w.find(name(number))
+	}
+	return *p
+}
+
+// find returns where the values of the field with a name are.
+func (w *wide) find(name string) widePlace {
+	p := widePlace{met: true, column: -1, list: -1}
+	if i, ok := w.places[name]; ok {
+		p.column = i
+	}
+	parts := strings.Split(name, ".")
+	for at, part := range parts {
+		element, err := strconv.ParseUint(part, 10, 32)
+		if err != nil || element >= maxElements {
+			continue
 		}
+		parts[at] = "*"
+		if i, ok := w.places[strings.Join(parts, ".")]; ok {
+			p.list, p.element = i, int(element)
+		}
+		parts[at] = part
 	}
-	return int(w.byName[number]) - 1
+	return p
 }
 
 // add appends a sample. A value that may be wrong, or is not of the column's type, is missing.
 func (w *wide) add(to *table.Set, at decoders.Position, tick int32, s *dem.SampleEntity, name func(uint32) string) {
-	clear(w.values)
+	for i := range w.values {
+		clear(w.values[i])
+		w.values[i] = w.values[i][:0]
+	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if at := w.place(f.Field, name); at >= 0 && f.ValueCase == w.cases[at] && !f.Unproven {
-			w.values[at] = f
+		if f.Unproven {
+			continue
 		}
+		p := w.place(f.Field, name)
+		w.set(p.column, 0, f)
+		w.set(p.list, p.element, f)
 	}
 	c := to.Begin(uint8(dem.KindSampleEntity), at, tick)
 	c[0].Uint32(s.Index)
 	c[1].Ref(s.Class)
 	c[2].Uint32(s.Serial)
 	c = c[w.before:]
-	for i, f := range w.values {
-		appendValue(c, w.cases[i], f)
+	for i, values := range w.values {
+		switch {
+		case w.lists[i]:
+			c[0].Items(len(values))
+			for _, f := range values {
+				appendValue(c[1:], w.cases[i], f)
+			}
+		case len(values) == 0:
+			appendValue(c, w.cases[i], nil)
+		default:
+			appendValue(c, w.cases[i], values[0])
+		}
 		c = c[c[0].Width():]
 	}
 	c[0].Bool(s.OutOfView)
+}
+
+// set sets a value of a sample in a column, if there is one and it is of the column's type.
+func (w *wide) set(column, element int, f *dem.FieldValue) {
+	if column < 0 || f.ValueCase != w.cases[column] {
+		return
+	}
+	values := w.values[column]
+	for len(values) <= element {
+		values = append(values, nil)
+	}
+	values[element] = f
+	w.values[column] = values
 }
 
 // appendValue appends a value, which may be missing, to a column for values of a case.

@@ -143,6 +143,13 @@ func cell(c arrow.Array, i int) any {
 			}
 			return all
 		}
+		if _, floats := c.ListValues().(*array.Float32); !floats {
+			all := []any{}
+			for i := from; i < to; i++ {
+				all = append(all, cell(c.ListValues(), int(i)))
+			}
+			return all
+		}
 		return slices.Clone(c.ListValues().(*array.Float32).Float32Values()[from:to])
 	}
 	return c.ValueStr(i)
@@ -202,7 +209,7 @@ func TestWideRefuses(t *testing.T) {
 	for _, test := range []struct{ class, field, problem string }{
 		{"CDOTA_PlayerResourc", "m_iTeamNum", `the demo has no class of entities "CDOTA_PlayerResourc", did you mean "CDOTA_PlayerResource"?`},
 		{"CDOTA_PlayerResource", "m_vecPlayerDat", `has no field "m_vecPlayerDat", did you mean "m_vecPlayerData"?`},
-		{"CDOTA_PlayerResource", "m_vecPlayerData", "m_vecPlayerData is a list: name its elements, such as m_vecPlayerData.0000"},
+		{"CDOTA_PlayerResource", "m_vecPlayerData", "m_vecPlayerData is a list: name its elements, such as m_vecPlayerData.0000, or m_vecPlayerData.* for all of them in one column"},
 		{"CDOTA_PlayerResource", "m_vecPlayerData.0000", "has no field"},
 		{"CDOTA_PlayerResource", "m_vecPlayerData.0", "has no field"},
 		{"CDOTA_PlayerResource", "m_vecPlayerData.0000.x", "has no field"},

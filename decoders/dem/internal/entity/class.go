@@ -32,6 +32,8 @@ type Class struct {
 	Rules, Roster bool
 	// Rounds is set for the class that counts the rounds of Counter-Strike 2.
 	Rounds bool
+	// Ward is set for the classes of Dota's wards.
+	Ward bool
 	// Side is the number, from 1, of the side whose counts the class holds in Dota; 0 for other classes.
 	Side int
 	// PlaceWanted reports whether the places of its entities are delivered.

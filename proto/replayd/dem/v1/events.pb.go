@@ -60,6 +60,10 @@ const (
 	ObjectiveType_OBJECTIVE_TYPE_AEGIS_STOLEN ObjectiveType = 10
 	// The Aegis of the Immortal was destroyed.
 	ObjectiveType_OBJECTIVE_TYPE_AEGIS_DENIED ObjectiveType = 11
+	// A boss of a side or the mid boss was killed: what the game tells by CCitadelUserMsg_BossKilled.
+	ObjectiveType_OBJECTIVE_TYPE_BOSS ObjectiveType = 12
+	// The mid boss came: CCitadelUserMsg_MidBossSpawned.
+	ObjectiveType_OBJECTIVE_TYPE_MID_BOSS_SPAWNED ObjectiveType = 13
 )
 
 // Enum value maps for ObjectiveType.
@@ -77,20 +81,24 @@ var (
 		9:  "OBJECTIVE_TYPE_AEGIS_TAKEN",
 		10: "OBJECTIVE_TYPE_AEGIS_STOLEN",
 		11: "OBJECTIVE_TYPE_AEGIS_DENIED",
+		12: "OBJECTIVE_TYPE_BOSS",
+		13: "OBJECTIVE_TYPE_MID_BOSS_SPAWNED",
 	}
 	ObjectiveType_value = map[string]int32{
-		"OBJECTIVE_TYPE_UNSPECIFIED":   0,
-		"OBJECTIVE_TYPE_BOMB_PLANTED":  1,
-		"OBJECTIVE_TYPE_BOMB_DEFUSED":  2,
-		"OBJECTIVE_TYPE_BOMB_EXPLODED": 3,
-		"OBJECTIVE_TYPE_BUILDING":      4,
-		"OBJECTIVE_TYPE_ROSHAN":        5,
-		"OBJECTIVE_TYPE_TORMENTOR":     6,
-		"OBJECTIVE_TYPE_WARD":          7,
-		"OBJECTIVE_TYPE_COURIER":       8,
-		"OBJECTIVE_TYPE_AEGIS_TAKEN":   9,
-		"OBJECTIVE_TYPE_AEGIS_STOLEN":  10,
-		"OBJECTIVE_TYPE_AEGIS_DENIED":  11,
+		"OBJECTIVE_TYPE_UNSPECIFIED":      0,
+		"OBJECTIVE_TYPE_BOMB_PLANTED":     1,
+		"OBJECTIVE_TYPE_BOMB_DEFUSED":     2,
+		"OBJECTIVE_TYPE_BOMB_EXPLODED":    3,
+		"OBJECTIVE_TYPE_BUILDING":         4,
+		"OBJECTIVE_TYPE_ROSHAN":           5,
+		"OBJECTIVE_TYPE_TORMENTOR":        6,
+		"OBJECTIVE_TYPE_WARD":             7,
+		"OBJECTIVE_TYPE_COURIER":          8,
+		"OBJECTIVE_TYPE_AEGIS_TAKEN":      9,
+		"OBJECTIVE_TYPE_AEGIS_STOLEN":     10,
+		"OBJECTIVE_TYPE_AEGIS_DENIED":     11,
+		"OBJECTIVE_TYPE_BOSS":             12,
+		"OBJECTIVE_TYPE_MID_BOSS_SPAWNED": 13,
 	}
 )
 
@@ -308,6 +316,169 @@ func (RuneDeed) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{3}
 }
 
+// What became of a ward.
+type WardState int32
+
+const (
+	// Never sent.
+	WardState_WARD_STATE_UNSPECIFIED WardState = 0
+	// It was placed.
+	WardState_WARD_STATE_PLACED WardState = 1
+	// It is no more: its time was over, or it was destroyed, which a fact_objective tells.
+	WardState_WARD_STATE_GONE WardState = 2
+)
+
+// Enum value maps for WardState.
+var (
+	WardState_name = map[int32]string{
+		0: "WARD_STATE_UNSPECIFIED",
+		1: "WARD_STATE_PLACED",
+		2: "WARD_STATE_GONE",
+	}
+	WardState_value = map[string]int32{
+		"WARD_STATE_UNSPECIFIED": 0,
+		"WARD_STATE_PLACED":      1,
+		"WARD_STATE_GONE":        2,
+	}
+)
+
+func (x WardState) Enum() *WardState {
+	p := new(WardState)
+	*p = x
+	return p
+}
+
+func (x WardState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WardState) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
+}
+
+func (WardState) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[4]
+}
+
+func (x WardState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WardState.Descriptor instead.
+func (WardState) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
+}
+
+// The type of a ward.
+type WardType int32
+
+const (
+	// Never sent.
+	WardType_WARD_TYPE_UNSPECIFIED WardType = 0
+	// An observer ward.
+	WardType_WARD_TYPE_OBSERVER WardType = 1
+	// A sentry ward.
+	WardType_WARD_TYPE_SENTRY WardType = 2
+)
+
+// Enum value maps for WardType.
+var (
+	WardType_name = map[int32]string{
+		0: "WARD_TYPE_UNSPECIFIED",
+		1: "WARD_TYPE_OBSERVER",
+		2: "WARD_TYPE_SENTRY",
+	}
+	WardType_value = map[string]int32{
+		"WARD_TYPE_UNSPECIFIED": 0,
+		"WARD_TYPE_OBSERVER":    1,
+		"WARD_TYPE_SENTRY":      2,
+	}
+)
+
+func (x WardType) Enum() *WardType {
+	p := new(WardType)
+	*p = x
+	return p
+}
+
+func (x WardType) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WardType) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
+}
+
+func (WardType) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[5]
+}
+
+func (x WardType) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WardType.Descriptor instead.
+func (WardType) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
+}
+
+// What happened in the draft.
+type DraftDeed int32
+
+const (
+	// Never sent.
+	DraftDeed_DRAFT_DEED_UNSPECIFIED DraftDeed = 0
+	// A hero was banned: m_BannedHeroes of the game's rules.
+	DraftDeed_DRAFT_DEED_BANNED DraftDeed = 1
+	// A side picked a hero: m_SelectedHeroes of the game's rules, which not all game modes have.
+	DraftDeed_DRAFT_DEED_PICKED DraftDeed = 2
+	// A player has a hero, or another one than before: m_nSelectedHeroID of the player.
+	DraftDeed_DRAFT_DEED_CHOSEN DraftDeed = 3
+)
+
+// Enum value maps for DraftDeed.
+var (
+	DraftDeed_name = map[int32]string{
+		0: "DRAFT_DEED_UNSPECIFIED",
+		1: "DRAFT_DEED_BANNED",
+		2: "DRAFT_DEED_PICKED",
+		3: "DRAFT_DEED_CHOSEN",
+	}
+	DraftDeed_value = map[string]int32{
+		"DRAFT_DEED_UNSPECIFIED": 0,
+		"DRAFT_DEED_BANNED":      1,
+		"DRAFT_DEED_PICKED":      2,
+		"DRAFT_DEED_CHOSEN":      3,
+	}
+)
+
+func (x DraftDeed) Enum() *DraftDeed {
+	p := new(DraftDeed)
+	*p = x
+	return p
+}
+
+func (x DraftDeed) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DraftDeed) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
+}
+
+func (DraftDeed) Type() protoreflect.EnumType {
+	return &file_replayd_dem_v1_events_proto_enumTypes[6]
+}
+
+func (x DraftDeed) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DraftDeed.Descriptor instead.
+func (DraftDeed) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
+}
+
 // A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
 // number.
 type GamePhase int32
@@ -390,11 +561,11 @@ func (x GamePhase) String() string {
 }
 
 func (GamePhase) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[4].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[7].Descriptor()
 }
 
 func (GamePhase) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[4]
+	return &file_replayd_dem_v1_events_proto_enumTypes[7]
 }
 
 func (x GamePhase) Number() protoreflect.EnumNumber {
@@ -403,7 +574,7 @@ func (x GamePhase) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GamePhase.Descriptor instead.
 func (GamePhase) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{4}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{7}
 }
 
 // The type of an entry of the combat log. The numbers are the game's own plus one. Types newer than this list are sent as
@@ -616,11 +787,11 @@ func (x CombatLogType) String() string {
 }
 
 func (CombatLogType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[5].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[8].Descriptor()
 }
 
 func (CombatLogType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[5]
+	return &file_replayd_dem_v1_events_proto_enumTypes[8]
 }
 
 func (x CombatLogType) Number() protoreflect.EnumNumber {
@@ -629,7 +800,7 @@ func (x CombatLogType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CombatLogType.Descriptor instead.
 func (CombatLogType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{5}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{8}
 }
 
 // What happened to a modifier.
@@ -669,11 +840,11 @@ func (x ModifierState) String() string {
 }
 
 func (ModifierState) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[6].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[9].Descriptor()
 }
 
 func (ModifierState) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[6]
+	return &file_replayd_dem_v1_events_proto_enumTypes[9]
 }
 
 func (x ModifierState) Number() protoreflect.EnumNumber {
@@ -682,7 +853,7 @@ func (x ModifierState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifierState.Descriptor instead.
 func (ModifierState) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{6}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
 }
 
 // Where the input of a user command is from.
@@ -727,11 +898,11 @@ func (x UserCmdSource) String() string {
 }
 
 func (UserCmdSource) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[7].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[10].Descriptor()
 }
 
 func (UserCmdSource) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[7]
+	return &file_replayd_dem_v1_events_proto_enumTypes[10]
 }
 
 func (x UserCmdSource) Number() protoreflect.EnumNumber {
@@ -740,7 +911,7 @@ func (x UserCmdSource) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UserCmdSource.Descriptor instead.
 func (UserCmdSource) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{7}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
 }
 
 // What happened to an ability or an item.
@@ -797,11 +968,11 @@ func (x AbilityChangeType) String() string {
 }
 
 func (AbilityChangeType) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[8].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[11].Descriptor()
 }
 
 func (AbilityChangeType) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[8]
+	return &file_replayd_dem_v1_events_proto_enumTypes[11]
 }
 
 func (x AbilityChangeType) Number() protoreflect.EnumNumber {
@@ -810,7 +981,7 @@ func (x AbilityChangeType) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AbilityChangeType.Descriptor instead.
 func (AbilityChangeType) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{8}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
 // How speech is packed.
@@ -854,11 +1025,11 @@ func (x VoiceFormat) String() string {
 }
 
 func (VoiceFormat) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[9].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[12].Descriptor()
 }
 
 func (VoiceFormat) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[9]
+	return &file_replayd_dem_v1_events_proto_enumTypes[12]
 }
 
 func (x VoiceFormat) Number() protoreflect.EnumNumber {
@@ -867,7 +1038,7 @@ func (x VoiceFormat) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VoiceFormat.Descriptor instead.
 func (VoiceFormat) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{9}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{12}
 }
 
 // The subject of a fault.
@@ -935,11 +1106,11 @@ func (x FaultKind) String() string {
 }
 
 func (FaultKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_replayd_dem_v1_events_proto_enumTypes[10].Descriptor()
+	return file_replayd_dem_v1_events_proto_enumTypes[13].Descriptor()
 }
 
 func (FaultKind) Type() protoreflect.EnumType {
-	return &file_replayd_dem_v1_events_proto_enumTypes[10]
+	return &file_replayd_dem_v1_events_proto_enumTypes[13]
 }
 
 func (x FaultKind) Number() protoreflect.EnumNumber {
@@ -948,7 +1119,7 @@ func (x FaultKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FaultKind.Descriptor instead.
 func (FaultKind) EnumDescriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{10}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{13}
 }
 
 // The events of one batch, in order.
@@ -1065,6 +1236,8 @@ type Event struct {
 	//	*Event_FactBuyback
 	//	*Event_FactRune
 	//	*Event_FactSmoke
+	//	*Event_FactWard
+	//	*Event_FactDraft
 	//	*Event_Damage
 	//	*Event_Kill
 	//	*Event_KillStreak
@@ -1545,6 +1718,24 @@ func (x *Event) GetFactSmoke() *FactSmoke {
 	return nil
 }
 
+func (x *Event) GetFactWard() *FactWard {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactWard); ok {
+			return x.FactWard
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactDraft() *FactDraft {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactDraft); ok {
+			return x.FactDraft
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetDamage() *Damage {
 	if x != nil {
 		if x, ok := x.Kind.(*Event_Damage); ok {
@@ -1823,7 +2014,7 @@ type Event_FactPlayerRound struct {
 }
 
 type Event_FactObjective struct {
-	// An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
+	// An objective was taken or lost (Dota 2, Counter-Strike 2, Deadlock). A fact, as fact_kill.
 	FactObjective *FactObjective `protobuf:"bytes,53,opt,name=fact_objective,json=factObjective,proto3,oneof"`
 }
 
@@ -1855,6 +2046,16 @@ type Event_FactRune struct {
 type Event_FactSmoke struct {
 	// A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill.
 	FactSmoke *FactSmoke `protobuf:"bytes,59,opt,name=fact_smoke,json=factSmoke,proto3,oneof"`
+}
+
+type Event_FactWard struct {
+	// A ward was placed, or is gone (Dota 2). A fact, as fact_kill.
+	FactWard *FactWard `protobuf:"bytes,60,opt,name=fact_ward,json=factWard,proto3,oneof"`
+}
+
+type Event_FactDraft struct {
+	// A hero was banned or picked, or a player has a hero (Dota 2). A fact, as fact_kill.
+	FactDraft *FactDraft `protobuf:"bytes,61,opt,name=fact_draft,json=factDraft,proto3,oneof"`
 }
 
 type Event_Damage struct {
@@ -1990,6 +2191,10 @@ func (*Event_FactBuyback) isEvent_Kind() {}
 func (*Event_FactRune) isEvent_Kind() {}
 
 func (*Event_FactSmoke) isEvent_Kind() {}
+
+func (*Event_FactWard) isEvent_Kind() {}
+
+func (*Event_FactDraft) isEvent_Kind() {}
 
 func (*Event_Damage) isEvent_Kind() {}
 
@@ -3751,9 +3956,15 @@ type FactPlayerRound struct {
 	// The value of what the player carried when the players could move, as the game counts it.
 	EquipmentValue *int32 `protobuf:"varint,17,opt,name=equipment_value,json=equipmentValue,proto3,oneof" json:"equipment_value,omitempty"`
 	// What the player paid in the round, as the game counts it.
-	MoneySpent    *int32 `protobuf:"varint,18,opt,name=money_spent,json=moneySpent,proto3,oneof" json:"money_spent,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MoneySpent *int32 `protobuf:"varint,18,opt,name=money_spent,json=moneySpent,proto3,oneof" json:"money_spent,omitempty"`
+	// Grenades of the player that went off, by fact_grenade.
+	Grenades int32 `protobuf:"varint,19,opt,name=grenades,proto3" json:"grenades,omitempty"`
+	// Players of the other side whom the player blinded, by fact_blind: one counts as often as blinded.
+	Blinded int32 `protobuf:"varint,20,opt,name=blinded,proto3" json:"blinded,omitempty"`
+	// How long these were blinded, in seconds.
+	BlindedSeconds float32 `protobuf:"fixed32,21,opt,name=blinded_seconds,json=blindedSeconds,proto3" json:"blinded_seconds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *FactPlayerRound) Reset() {
@@ -3912,7 +4123,29 @@ func (x *FactPlayerRound) GetMoneySpent() int32 {
 	return 0
 }
 
-// An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
+func (x *FactPlayerRound) GetGrenades() int32 {
+	if x != nil {
+		return x.Grenades
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetBlinded() int32 {
+	if x != nil {
+		return x.Blinded
+	}
+	return 0
+}
+
+func (x *FactPlayerRound) GetBlindedSeconds() float32 {
+	if x != nil {
+		return x.BlindedSeconds
+	}
+	return 0
+}
+
+// An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2, by messages
+// 347 and 349 in Deadlock.
 //
 // Not proven, as fact_round.
 type FactObjective struct {
@@ -3921,11 +4154,11 @@ type FactObjective struct {
 	Type ObjectiveType `protobuf:"varint,1,opt,name=type,proto3,enum=replayd.dem.v1.ObjectiveType" json:"type,omitempty"`
 	// Who did it.
 	Actor *Actor `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
-	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis.
+	// Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis. Deadlock: the class of the boss, such as "CNPC_Boss_Tier2".
 	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// Dota 2: the side that lost a building, a ward or a courier. Absent for others.
+	// Dota 2: the side that lost a building, a ward or a courier. Deadlock: the side of a boss, as the game tells it. Absent for others.
 	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
-	// Counter-Strike 2: the site: the game's number. Absent in Dota 2.
+	// Counter-Strike 2: the site: the game's number. Absent in other games.
 	Site *int32 `protobuf:"varint,5,opt,name=site,proto3,oneof" json:"site,omitempty"`
 	// Dota 2: true for a building or a ward whose own side destroyed it.
 	Denied        bool `protobuf:"varint,6,opt,name=denied,proto3" json:"denied,omitempty"`
@@ -4410,6 +4643,194 @@ func (x *FactSmoke) GetPlayer() *Actor {
 	return nil
 }
 
+// A ward was placed, or is gone: by the entities of the classes CDOTA_NPC_Observer_Ward and CDOTA_NPC_Observer_Ward_TrueSight. A ward that
+// is there when the recording begins was not placed in it.
+//
+// Not proven, as fact_kill.
+type FactWard struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of it.
+	State WardState `protobuf:"varint,1,opt,name=state,proto3,enum=replayd.dem.v1.WardState" json:"state,omitempty"`
+	// What it is.
+	Type WardType `protobuf:"varint,2,opt,name=type,proto3,enum=replayd.dem.v1.WardType" json:"type,omitempty"`
+	// Who placed it, by the owner of its entity; the side alone when the player is not known.
+	Player *Actor `protobuf:"bytes,3,opt,name=player,proto3" json:"player,omitempty"`
+	// The side of the ward: 2 or 3. Absent when not known.
+	Team *int32 `protobuf:"varint,4,opt,name=team,proto3,oneof" json:"team,omitempty"`
+	// Slot of its entity.
+	Index uint32 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	// Where it is, in world units. Absent when not known.
+	Place *Vector `protobuf:"bytes,6,opt,name=place,proto3" json:"place,omitempty"`
+	// The tick in which one that is gone was placed. Absent when that is not in the file, and for one that is placed.
+	PlacedTick    *int32 `protobuf:"varint,7,opt,name=placed_tick,json=placedTick,proto3,oneof" json:"placed_tick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactWard) Reset() {
+	*x = FactWard{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactWard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactWard) ProtoMessage() {}
+
+func (x *FactWard) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactWard.ProtoReflect.Descriptor instead.
+func (*FactWard) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FactWard) GetState() WardState {
+	if x != nil {
+		return x.State
+	}
+	return WardState_WARD_STATE_UNSPECIFIED
+}
+
+func (x *FactWard) GetType() WardType {
+	if x != nil {
+		return x.Type
+	}
+	return WardType_WARD_TYPE_UNSPECIFIED
+}
+
+func (x *FactWard) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+func (x *FactWard) GetTeam() int32 {
+	if x != nil && x.Team != nil {
+		return *x.Team
+	}
+	return 0
+}
+
+func (x *FactWard) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *FactWard) GetPlace() *Vector {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+func (x *FactWard) GetPlacedTick() int32 {
+	if x != nil && x.PlacedTick != nil {
+		return *x.PlacedTick
+	}
+	return 0
+}
+
+// A hero was banned or picked, or a player has one, before the heroes come to the map. What was done when the recording began is not told. The
+// sides, and the order at the end, are in file_info.
+//
+// Not proven, as fact_kill.
+type FactDraft struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What happened.
+	Deed DraftDeed `protobuf:"varint,1,opt,name=deed,proto3,enum=replayd.dem.v1.DraftDeed" json:"deed,omitempty"`
+	// Who has the hero. Absent for a ban or a pick of a side.
+	Player *Actor `protobuf:"bytes,2,opt,name=player,proto3" json:"player,omitempty"`
+	// The hero: the game's number.
+	HeroId int32 `protobuf:"varint,3,opt,name=hero_id,json=heroId,proto3" json:"hero_id,omitempty"`
+	// Its name, such as "npc_dota_hero_axe". Absent when not known.
+	HeroName *string `protobuf:"bytes,4,opt,name=hero_name,json=heroName,proto3,oneof" json:"hero_name,omitempty"`
+	// The place in the game's list of bans or of picks, from 1. Absent for CHOSEN.
+	Number        *int32 `protobuf:"varint,5,opt,name=number,proto3,oneof" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactDraft) Reset() {
+	*x = FactDraft{}
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactDraft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactDraft) ProtoMessage() {}
+
+func (x *FactDraft) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactDraft.ProtoReflect.Descriptor instead.
+func (*FactDraft) Descriptor() ([]byte, []int) {
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *FactDraft) GetDeed() DraftDeed {
+	if x != nil {
+		return x.Deed
+	}
+	return DraftDeed_DRAFT_DEED_UNSPECIFIED
+}
+
+func (x *FactDraft) GetPlayer() *Actor {
+	if x != nil {
+		return x.Player
+	}
+	return nil
+}
+
+func (x *FactDraft) GetHeroId() int32 {
+	if x != nil {
+		return x.HeroId
+	}
+	return 0
+}
+
+func (x *FactDraft) GetHeroName() string {
+	if x != nil && x.HeroName != nil {
+		return *x.HeroName
+	}
+	return ""
+}
+
+func (x *FactDraft) GetNumber() int32 {
+	if x != nil && x.Number != nil {
+		return *x.Number
+	}
+	return 0
+}
+
 // An entity left the recorder's view.
 type EntityLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4425,7 +4846,7 @@ type EntityLeft struct {
 
 func (x *EntityLeft) Reset() {
 	*x = EntityLeft{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4437,7 +4858,7 @@ func (x *EntityLeft) String() string {
 func (*EntityLeft) ProtoMessage() {}
 
 func (x *EntityLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[23]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4450,7 +4871,7 @@ func (x *EntityLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityLeft.ProtoReflect.Descriptor instead.
 func (*EntityLeft) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{23}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EntityLeft) GetIndex() uint32 {
@@ -4489,7 +4910,7 @@ type EntityDeleted struct {
 
 func (x *EntityDeleted) Reset() {
 	*x = EntityDeleted{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4501,7 +4922,7 @@ func (x *EntityDeleted) String() string {
 func (*EntityDeleted) ProtoMessage() {}
 
 func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[24]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4514,7 +4935,7 @@ func (x *EntityDeleted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityDeleted.ProtoReflect.Descriptor instead.
 func (*EntityDeleted) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{24}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EntityDeleted) GetIndex() uint32 {
@@ -4557,7 +4978,7 @@ type Tick struct {
 
 func (x *Tick) Reset() {
 	*x = Tick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4990,7 @@ func (x *Tick) String() string {
 func (*Tick) ProtoMessage() {}
 
 func (x *Tick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[25]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +5003,7 @@ func (x *Tick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tick.ProtoReflect.Descriptor instead.
 func (*Tick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{25}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Tick) GetServerTick() uint32 {
@@ -4802,7 +5223,7 @@ type CombatLog struct {
 
 func (x *CombatLog) Reset() {
 	*x = CombatLog{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4814,7 +5235,7 @@ func (x *CombatLog) String() string {
 func (*CombatLog) ProtoMessage() {}
 
 func (x *CombatLog) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[26]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4827,7 +5248,7 @@ func (x *CombatLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombatLog.ProtoReflect.Descriptor instead.
 func (*CombatLog) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{26}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CombatLog) GetType() CombatLogType {
@@ -5470,7 +5891,7 @@ type GameEventKey struct {
 
 func (x *GameEventKey) Reset() {
 	*x = GameEventKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +5903,7 @@ func (x *GameEventKey) String() string {
 func (*GameEventKey) ProtoMessage() {}
 
 func (x *GameEventKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[27]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +5916,7 @@ func (x *GameEventKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventKey.ProtoReflect.Descriptor instead.
 func (*GameEventKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GameEventKey) GetName() string {
@@ -5664,7 +6085,7 @@ type GameEvent struct {
 
 func (x *GameEvent) Reset() {
 	*x = GameEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5676,7 +6097,7 @@ func (x *GameEvent) String() string {
 func (*GameEvent) ProtoMessage() {}
 
 func (x *GameEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[28]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5689,7 +6110,7 @@ func (x *GameEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEvent.ProtoReflect.Descriptor instead.
 func (*GameEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GameEvent) GetId() int32 {
@@ -5726,7 +6147,7 @@ type GameEventTypeKey struct {
 
 func (x *GameEventTypeKey) Reset() {
 	*x = GameEventTypeKey{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5738,7 +6159,7 @@ func (x *GameEventTypeKey) String() string {
 func (*GameEventTypeKey) ProtoMessage() {}
 
 func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[29]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5751,7 +6172,7 @@ func (x *GameEventTypeKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventTypeKey.ProtoReflect.Descriptor instead.
 func (*GameEventTypeKey) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GameEventTypeKey) GetName() string {
@@ -5783,7 +6204,7 @@ type GameEventType struct {
 
 func (x *GameEventType) Reset() {
 	*x = GameEventType{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5795,7 +6216,7 @@ func (x *GameEventType) String() string {
 func (*GameEventType) ProtoMessage() {}
 
 func (x *GameEventType) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[30]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5808,7 +6229,7 @@ func (x *GameEventType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GameEventType.ProtoReflect.Descriptor instead.
 func (*GameEventType) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{30}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GameEventType) GetId() int32 {
@@ -5849,7 +6270,7 @@ type StringTable struct {
 
 func (x *StringTable) Reset() {
 	*x = StringTable{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5861,7 +6282,7 @@ func (x *StringTable) String() string {
 func (*StringTable) ProtoMessage() {}
 
 func (x *StringTable) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[31]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5874,7 +6295,7 @@ func (x *StringTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTable.ProtoReflect.Descriptor instead.
 func (*StringTable) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{31}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StringTable) GetId() uint32 {
@@ -5924,7 +6345,7 @@ type StringTableEntry struct {
 
 func (x *StringTableEntry) Reset() {
 	*x = StringTableEntry{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5936,7 +6357,7 @@ func (x *StringTableEntry) String() string {
 func (*StringTableEntry) ProtoMessage() {}
 
 func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[32]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5949,7 +6370,7 @@ func (x *StringTableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StringTableEntry.ProtoReflect.Descriptor instead.
 func (*StringTableEntry) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{32}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StringTableEntry) GetTableId() uint32 {
@@ -6028,7 +6449,7 @@ type Modifier struct {
 
 func (x *Modifier) Reset() {
 	*x = Modifier{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6040,7 +6461,7 @@ func (x *Modifier) String() string {
 func (*Modifier) ProtoMessage() {}
 
 func (x *Modifier) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[33]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6053,7 +6474,7 @@ func (x *Modifier) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Modifier.ProtoReflect.Descriptor instead.
 func (*Modifier) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{33}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Modifier) GetState() ModifierState {
@@ -6199,7 +6620,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6211,7 +6632,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[34]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6224,7 +6645,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{34}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Order) GetEntityIndex() int32 {
@@ -6325,7 +6746,7 @@ type Sound struct {
 
 func (x *Sound) Reset() {
 	*x = Sound{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6337,7 +6758,7 @@ func (x *Sound) String() string {
 func (*Sound) ProtoMessage() {}
 
 func (x *Sound) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[35]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6350,7 +6771,7 @@ func (x *Sound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sound.ProtoReflect.Descriptor instead.
 func (*Sound) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{35}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Sound) GetGuid() int32 {
@@ -6422,7 +6843,7 @@ type UserCmd struct {
 
 func (x *UserCmd) Reset() {
 	*x = UserCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6434,7 +6855,7 @@ func (x *UserCmd) String() string {
 func (*UserCmd) ProtoMessage() {}
 
 func (x *UserCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[36]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6447,7 +6868,7 @@ func (x *UserCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserCmd.ProtoReflect.Descriptor instead.
 func (*UserCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{36}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UserCmd) GetNumber() int32 {
@@ -6554,7 +6975,7 @@ type UserInput struct {
 
 func (x *UserInput) Reset() {
 	*x = UserInput{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6566,7 +6987,7 @@ func (x *UserInput) String() string {
 func (*UserInput) ProtoMessage() {}
 
 func (x *UserInput) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[37]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6579,7 +7000,7 @@ func (x *UserInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserInput.ProtoReflect.Descriptor instead.
 func (*UserInput) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{37}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UserInput) GetButtons() uint64 {
@@ -6738,7 +7159,7 @@ type SubtickMove struct {
 
 func (x *SubtickMove) Reset() {
 	*x = SubtickMove{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6750,7 +7171,7 @@ func (x *SubtickMove) String() string {
 func (*SubtickMove) ProtoMessage() {}
 
 func (x *SubtickMove) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[38]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6763,7 +7184,7 @@ func (x *SubtickMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubtickMove.ProtoReflect.Descriptor instead.
 func (*SubtickMove) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{38}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SubtickMove) GetButton() uint64 {
@@ -6840,7 +7261,7 @@ type InputHistory struct {
 
 func (x *InputHistory) Reset() {
 	*x = InputHistory{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6852,7 +7273,7 @@ func (x *InputHistory) String() string {
 func (*InputHistory) ProtoMessage() {}
 
 func (x *InputHistory) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[39]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6865,7 +7286,7 @@ func (x *InputHistory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputHistory.ProtoReflect.Descriptor instead.
 func (*InputHistory) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{39}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *InputHistory) GetViewAngles() *Vector {
@@ -6952,7 +7373,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6964,7 +7385,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[40]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6977,7 +7398,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{40}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Message) GetId() uint32 {
@@ -7067,7 +7488,7 @@ type MessageField struct {
 
 func (x *MessageField) Reset() {
 	*x = MessageField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7079,7 +7500,7 @@ func (x *MessageField) String() string {
 func (*MessageField) ProtoMessage() {}
 
 func (x *MessageField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[41]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7092,7 +7513,7 @@ func (x *MessageField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageField.ProtoReflect.Descriptor instead.
 func (*MessageField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{41}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *MessageField) GetNumber() uint32 {
@@ -7176,7 +7597,7 @@ type ChatEvent struct {
 
 func (x *ChatEvent) Reset() {
 	*x = ChatEvent{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7188,7 +7609,7 @@ func (x *ChatEvent) String() string {
 func (*ChatEvent) ProtoMessage() {}
 
 func (x *ChatEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[42]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7201,7 +7622,7 @@ func (x *ChatEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatEvent.ProtoReflect.Descriptor instead.
 func (*ChatEvent) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{42}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChatEvent) GetType() int32 {
@@ -7305,7 +7726,7 @@ type Chat struct {
 
 func (x *Chat) Reset() {
 	*x = Chat{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7317,7 +7738,7 @@ func (x *Chat) String() string {
 func (*Chat) ProtoMessage() {}
 
 func (x *Chat) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[43]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7330,7 +7751,7 @@ func (x *Chat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chat.ProtoReflect.Descriptor instead.
 func (*Chat) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{43}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Chat) GetPlayerId() int32 {
@@ -7457,7 +7878,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7469,7 +7890,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[44]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7482,7 +7903,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{44}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Ping) GetPlayerId() int32 {
@@ -7637,7 +8058,7 @@ type MapLine struct {
 
 func (x *MapLine) Reset() {
 	*x = MapLine{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7649,7 +8070,7 @@ func (x *MapLine) String() string {
 func (*MapLine) ProtoMessage() {}
 
 func (x *MapLine) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[45]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7662,7 +8083,7 @@ func (x *MapLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapLine.ProtoReflect.Descriptor instead.
 func (*MapLine) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{45}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *MapLine) GetPlayerId() int32 {
@@ -7729,7 +8150,7 @@ type ChatWheel struct {
 
 func (x *ChatWheel) Reset() {
 	*x = ChatWheel{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7741,7 +8162,7 @@ func (x *ChatWheel) String() string {
 func (*ChatWheel) ProtoMessage() {}
 
 func (x *ChatWheel) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[46]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7754,7 +8175,7 @@ func (x *ChatWheel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChatWheel.ProtoReflect.Descriptor instead.
 func (*ChatWheel) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{46}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ChatWheel) GetPlayerId() int32 {
@@ -7906,7 +8327,7 @@ type Damage struct {
 
 func (x *Damage) Reset() {
 	*x = Damage{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7918,7 +8339,7 @@ func (x *Damage) String() string {
 func (*Damage) ProtoMessage() {}
 
 func (x *Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[47]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7931,7 +8352,7 @@ func (x *Damage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damage.ProtoReflect.Descriptor instead.
 func (*Damage) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{47}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Damage) GetDamage() int32 {
@@ -8195,7 +8616,7 @@ type Kill struct {
 
 func (x *Kill) Reset() {
 	*x = Kill{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8207,7 +8628,7 @@ func (x *Kill) String() string {
 func (*Kill) ProtoMessage() {}
 
 func (x *Kill) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[48]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8220,7 +8641,7 @@ func (x *Kill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kill.ProtoReflect.Descriptor instead.
 func (*Kill) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{48}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Kill) GetVictimIndex() int32 {
@@ -8291,7 +8712,7 @@ type KillStreak struct {
 
 func (x *KillStreak) Reset() {
 	*x = KillStreak{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8303,7 +8724,7 @@ func (x *KillStreak) String() string {
 func (*KillStreak) ProtoMessage() {}
 
 func (x *KillStreak) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[49]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8316,7 +8737,7 @@ func (x *KillStreak) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillStreak.ProtoReflect.Descriptor instead.
 func (*KillStreak) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{49}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *KillStreak) GetPawn() uint32 {
@@ -8371,7 +8792,7 @@ type AbilityChange struct {
 
 func (x *AbilityChange) Reset() {
 	*x = AbilityChange{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8383,7 +8804,7 @@ func (x *AbilityChange) String() string {
 func (*AbilityChange) ProtoMessage() {}
 
 func (x *AbilityChange) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[50]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8396,7 +8817,7 @@ func (x *AbilityChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbilityChange.ProtoReflect.Descriptor instead.
 func (*AbilityChange) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{50}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *AbilityChange) GetPlayerSlot() int32 {
@@ -8526,7 +8947,7 @@ type Shot struct {
 
 func (x *Shot) Reset() {
 	*x = Shot{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8538,7 +8959,7 @@ func (x *Shot) String() string {
 func (*Shot) ProtoMessage() {}
 
 func (x *Shot) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[51]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8551,7 +8972,7 @@ func (x *Shot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shot.ProtoReflect.Descriptor instead.
 func (*Shot) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{51}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Shot) GetOrigin() *Vector {
@@ -8882,7 +9303,7 @@ type Tracer struct {
 
 func (x *Tracer) Reset() {
 	*x = Tracer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8894,7 +9315,7 @@ func (x *Tracer) String() string {
 func (*Tracer) ProtoMessage() {}
 
 func (x *Tracer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[52]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8907,7 +9328,7 @@ func (x *Tracer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tracer.ProtoReflect.Descriptor instead.
 func (*Tracer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{52}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Tracer) GetResource() uint64 {
@@ -8955,7 +9376,7 @@ type Impact struct {
 
 func (x *Impact) Reset() {
 	*x = Impact{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8967,7 +9388,7 @@ func (x *Impact) String() string {
 func (*Impact) ProtoMessage() {}
 
 func (x *Impact) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[53]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8980,7 +9401,7 @@ func (x *Impact) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Impact.ProtoReflect.Descriptor instead.
 func (*Impact) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{53}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Impact) GetTraceStart() *Vector {
@@ -9105,7 +9526,7 @@ type Voice struct {
 
 func (x *Voice) Reset() {
 	*x = Voice{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9117,7 +9538,7 @@ func (x *Voice) String() string {
 func (*Voice) ProtoMessage() {}
 
 func (x *Voice) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[54]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9130,7 +9551,7 @@ func (x *Voice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Voice.ProtoReflect.Descriptor instead.
 func (*Voice) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{54}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Voice) GetPlayerSlot() int32 {
@@ -9317,7 +9738,7 @@ type SummaryPlayer struct {
 
 func (x *SummaryPlayer) Reset() {
 	*x = SummaryPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9329,7 +9750,7 @@ func (x *SummaryPlayer) String() string {
 func (*SummaryPlayer) ProtoMessage() {}
 
 func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[55]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9342,7 +9763,7 @@ func (x *SummaryPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SummaryPlayer.ProtoReflect.Descriptor instead.
 func (*SummaryPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{55}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SummaryPlayer) GetAccountId() uint32 {
@@ -9559,7 +9980,7 @@ type MatchSummary struct {
 
 func (x *MatchSummary) Reset() {
 	*x = MatchSummary{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9571,7 +9992,7 @@ func (x *MatchSummary) String() string {
 func (*MatchSummary) ProtoMessage() {}
 
 func (x *MatchSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[56]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9584,7 +10005,7 @@ func (x *MatchSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchSummary.ProtoReflect.Descriptor instead.
 func (*MatchSummary) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *MatchSummary) GetMatchId() uint64 {
@@ -9752,7 +10173,7 @@ type FileHeader struct {
 
 func (x *FileHeader) Reset() {
 	*x = FileHeader{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9764,7 +10185,7 @@ func (x *FileHeader) String() string {
 func (*FileHeader) ProtoMessage() {}
 
 func (x *FileHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[57]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9777,7 +10198,7 @@ func (x *FileHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileHeader.ProtoReflect.Descriptor instead.
 func (*FileHeader) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FileHeader) GetStamp() string {
@@ -9904,7 +10325,7 @@ type MatchPlayer struct {
 
 func (x *MatchPlayer) Reset() {
 	*x = MatchPlayer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9916,7 +10337,7 @@ func (x *MatchPlayer) String() string {
 func (*MatchPlayer) ProtoMessage() {}
 
 func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[58]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9929,7 +10350,7 @@ func (x *MatchPlayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatchPlayer.ProtoReflect.Descriptor instead.
 func (*MatchPlayer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{58}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *MatchPlayer) GetHeroName() string {
@@ -9984,7 +10405,7 @@ type DraftPick struct {
 
 func (x *DraftPick) Reset() {
 	*x = DraftPick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9996,7 +10417,7 @@ func (x *DraftPick) String() string {
 func (*DraftPick) ProtoMessage() {}
 
 func (x *DraftPick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[59]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10009,7 +10430,7 @@ func (x *DraftPick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DraftPick.ProtoReflect.Descriptor instead.
 func (*DraftPick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{59}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DraftPick) GetIsPick() bool {
@@ -10073,7 +10494,7 @@ type Match struct {
 
 func (x *Match) Reset() {
 	*x = Match{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10085,7 +10506,7 @@ func (x *Match) String() string {
 func (*Match) ProtoMessage() {}
 
 func (x *Match) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[60]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10098,7 +10519,7 @@ func (x *Match) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Match.ProtoReflect.Descriptor instead.
 func (*Match) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{60}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Match) GetId() uint64 {
@@ -10204,7 +10625,7 @@ type FileInfo struct {
 
 func (x *FileInfo) Reset() {
 	*x = FileInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10216,7 +10637,7 @@ func (x *FileInfo) String() string {
 func (*FileInfo) ProtoMessage() {}
 
 func (x *FileInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[61]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10229,7 +10650,7 @@ func (x *FileInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileInfo.ProtoReflect.Descriptor instead.
 func (*FileInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{61}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FileInfo) GetPlaybackTime() float32 {
@@ -10304,7 +10725,7 @@ type ServerInfo struct {
 
 func (x *ServerInfo) Reset() {
 	*x = ServerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10316,7 +10737,7 @@ func (x *ServerInfo) String() string {
 func (*ServerInfo) ProtoMessage() {}
 
 func (x *ServerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[62]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10329,7 +10750,7 @@ func (x *ServerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerInfo.ProtoReflect.Descriptor instead.
 func (*ServerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{62}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ServerInfo) GetProtocol() int32 {
@@ -10445,7 +10866,7 @@ type ClassInfo struct {
 
 func (x *ClassInfo) Reset() {
 	*x = ClassInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10457,7 +10878,7 @@ func (x *ClassInfo) String() string {
 func (*ClassInfo) ProtoMessage() {}
 
 func (x *ClassInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[63]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10470,7 +10891,7 @@ func (x *ClassInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassInfo.ProtoReflect.Descriptor instead.
 func (*ClassInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{63}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ClassInfo) GetId() uint32 {
@@ -10525,7 +10946,7 @@ type SerializerField struct {
 
 func (x *SerializerField) Reset() {
 	*x = SerializerField{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10537,7 +10958,7 @@ func (x *SerializerField) String() string {
 func (*SerializerField) ProtoMessage() {}
 
 func (x *SerializerField) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[64]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10550,7 +10971,7 @@ func (x *SerializerField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SerializerField.ProtoReflect.Descriptor instead.
 func (*SerializerField) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{64}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *SerializerField) GetName() string {
@@ -10645,7 +11066,7 @@ type Serializer struct {
 
 func (x *Serializer) Reset() {
 	*x = Serializer{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10657,7 +11078,7 @@ func (x *Serializer) String() string {
 func (*Serializer) ProtoMessage() {}
 
 func (x *Serializer) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[65]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10670,7 +11091,7 @@ func (x *Serializer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Serializer.ProtoReflect.Descriptor instead.
 func (*Serializer) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{65}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Serializer) GetName() string {
@@ -10707,7 +11128,7 @@ type ConsoleCmd struct {
 
 func (x *ConsoleCmd) Reset() {
 	*x = ConsoleCmd{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10719,7 +11140,7 @@ func (x *ConsoleCmd) String() string {
 func (*ConsoleCmd) ProtoMessage() {}
 
 func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[66]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10732,7 +11153,7 @@ func (x *ConsoleCmd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsoleCmd.ProtoReflect.Descriptor instead.
 func (*ConsoleCmd) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{66}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ConsoleCmd) GetText() string {
@@ -10758,7 +11179,7 @@ type SyncTick struct {
 
 func (x *SyncTick) Reset() {
 	*x = SyncTick{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10770,7 +11191,7 @@ func (x *SyncTick) String() string {
 func (*SyncTick) ProtoMessage() {}
 
 func (x *SyncTick) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[67]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10783,7 +11204,7 @@ func (x *SyncTick) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncTick.ProtoReflect.Descriptor instead.
 func (*SyncTick) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{67}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{69}
 }
 
 // A key frame, which is the whole state at this tick. Its contents were sent as events before, and are not sent again.
@@ -10797,7 +11218,7 @@ type KeyFrame struct {
 
 func (x *KeyFrame) Reset() {
 	*x = KeyFrame{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10809,7 +11230,7 @@ func (x *KeyFrame) String() string {
 func (*KeyFrame) ProtoMessage() {}
 
 func (x *KeyFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[68]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10822,7 +11243,7 @@ func (x *KeyFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyFrame.ProtoReflect.Descriptor instead.
 func (*KeyFrame) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{68}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *KeyFrame) GetOffset() int64 {
@@ -10841,7 +11262,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10853,7 +11274,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[69]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10866,7 +11287,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{69}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{71}
 }
 
 // A record of the file without an event of its own.
@@ -10895,7 +11316,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10907,7 +11328,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[70]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10920,7 +11341,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{70}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Command) GetId() uint32 {
@@ -11008,7 +11429,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11020,7 +11441,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[71]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11033,7 +11454,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{71}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Fault) GetKind() FaultKind {
@@ -11121,7 +11542,7 @@ type ServerCvar struct {
 
 func (x *ServerCvar) Reset() {
 	*x = ServerCvar{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11133,7 +11554,7 @@ func (x *ServerCvar) String() string {
 func (*ServerCvar) ProtoMessage() {}
 
 func (x *ServerCvar) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[72]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11146,7 +11567,7 @@ func (x *ServerCvar) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerCvar.ProtoReflect.Descriptor instead.
 func (*ServerCvar) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{72}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ServerCvar) GetName() string {
@@ -11192,7 +11613,7 @@ type PlayerInfo struct {
 
 func (x *PlayerInfo) Reset() {
 	*x = PlayerInfo{}
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11204,7 +11625,7 @@ func (x *PlayerInfo) String() string {
 func (*PlayerInfo) ProtoMessage() {}
 
 func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_replayd_dem_v1_events_proto_msgTypes[73]
+	mi := &file_replayd_dem_v1_events_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11217,7 +11638,7 @@ func (x *PlayerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlayerInfo.ProtoReflect.Descriptor instead.
 func (*PlayerInfo) Descriptor() ([]byte, []int) {
-	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{73}
+	return file_replayd_dem_v1_events_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PlayerInfo) GetSlot() int32 {
@@ -11269,7 +11690,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1breplayd/dem/v1/events.proto\x12\x0ereplayd.dem.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a replayd/options/v1/options.proto\"T\n" +
 	"\tEventList\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.replayd.dem.v1.EventR\x06events\x12\x18\n" +
-	"\astrings\x18\x02 \x03(\tR\astrings\"\x85\x1a\n" +
+	"\astrings\x18\x02 \x03(\tR\astrings\"\xfa\x1a\n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\x0eentity_updated\x18\x02 \x01(\v2\x1d.replayd.dem.v1.EntityUpdatedH\x00R\rentityUpdated\x12F\n" +
@@ -11336,7 +11757,10 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\ffact_buyback\x189 \x01(\v2\x1b.replayd.dem.v1.FactBuybackH\x00R\vfactBuyback\x127\n" +
 	"\tfact_rune\x18: \x01(\v2\x18.replayd.dem.v1.FactRuneH\x00R\bfactRune\x12:\n" +
 	"\n" +
-	"fact_smoke\x18; \x01(\v2\x19.replayd.dem.v1.FactSmokeH\x00R\tfactSmoke\x120\n" +
+	"fact_smoke\x18; \x01(\v2\x19.replayd.dem.v1.FactSmokeH\x00R\tfactSmoke\x127\n" +
+	"\tfact_ward\x18< \x01(\v2\x18.replayd.dem.v1.FactWardH\x00R\bfactWard\x12:\n" +
+	"\n" +
+	"fact_draft\x18= \x01(\v2\x19.replayd.dem.v1.FactDraftH\x00R\tfactDraft\x120\n" +
 	"\x06damage\x18\x15 \x01(\v2\x16.replayd.dem.v1.DamageH\x00R\x06damage\x12*\n" +
 	"\x04kill\x18\x16 \x01(\v2\x14.replayd.dem.v1.KillH\x00R\x04kill\x12=\n" +
 	"\vkill_streak\x18\x17 \x01(\v2\x1a.replayd.dem.v1.KillStreakH\x00R\n" +
@@ -11569,7 +11993,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\r_planted_tickB\t\n" +
 	"\a_winnerB\x0e\n" +
 	"\f_winner_nameB\x0e\n" +
-	"\f_reason_name\"\xf8\x04\n" +
+	"\f_reason_name\"\xd7\x05\n" +
 	"\x0fFactPlayerRound\x12-\n" +
 	"\x06player\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\x12!\n" +
 	"\x06number\x18\x02 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\x06number\x88\x01\x01\x12\x10\n" +
@@ -11590,7 +12014,10 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x06clutch\x18\x10 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\x06clutch\x88\x01\x01\x12,\n" +
 	"\x0fequipment_value\x18\x11 \x01(\x05H\x02R\x0eequipmentValue\x88\x01\x01\x12$\n" +
 	"\vmoney_spent\x18\x12 \x01(\x05H\x03R\n" +
-	"moneySpent\x88\x01\x01B\t\n" +
+	"moneySpent\x88\x01\x01\x12\x1a\n" +
+	"\bgrenades\x18\x13 \x01(\x05R\bgrenades\x12\x18\n" +
+	"\ablinded\x18\x14 \x01(\x05R\ablinded\x12'\n" +
+	"\x0fblinded_seconds\x18\x15 \x01(\x02R\x0eblindedSecondsB\t\n" +
 	"\a_numberB\t\n" +
 	"\a_clutchB\x12\n" +
 	"\x10_equipment_valueB\x0e\n" +
@@ -11633,7 +12060,27 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"_rune_name\"g\n" +
 	"\tFactSmoke\x12+\n" +
 	"\x05actor\x18\x01 \x01(\v2\x15.replayd.dem.v1.ActorR\x05actor\x12-\n" +
-	"\x06player\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\"V\n" +
+	"\x06player\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\"\xc0\x02\n" +
+	"\bFactWard\x12/\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x19.replayd.dem.v1.WardStateR\x05state\x12,\n" +
+	"\x04type\x18\x02 \x01(\x0e2\x18.replayd.dem.v1.WardTypeR\x04type\x12-\n" +
+	"\x06player\x18\x03 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\x12\x1d\n" +
+	"\x04team\x18\x04 \x01(\x05B\x04\xf0\xe1\x18\x00H\x00R\x04team\x88\x01\x01\x12\x14\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\x12,\n" +
+	"\x05place\x18\x06 \x01(\v2\x16.replayd.dem.v1.VectorR\x05place\x12*\n" +
+	"\vplaced_tick\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\n" +
+	"placedTick\x88\x01\x01B\a\n" +
+	"\x05_teamB\x0e\n" +
+	"\f_placed_tick\"\xe6\x01\n" +
+	"\tFactDraft\x12-\n" +
+	"\x04deed\x18\x01 \x01(\x0e2\x19.replayd.dem.v1.DraftDeedR\x04deed\x12-\n" +
+	"\x06player\x18\x02 \x01(\v2\x15.replayd.dem.v1.ActorR\x06player\x12\x17\n" +
+	"\ahero_id\x18\x03 \x01(\x05R\x06heroId\x12&\n" +
+	"\thero_name\x18\x04 \x01(\tB\x04\xf0\xe1\x18\x00H\x00R\bheroName\x88\x01\x01\x12!\n" +
+	"\x06number\x18\x05 \x01(\x05B\x04\xf0\xe1\x18\x00H\x01R\x06number\x88\x01\x01B\f\n" +
+	"\n" +
+	"_hero_nameB\t\n" +
+	"\a_number\"V\n" +
 	"\n" +
 	"EntityLeft\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x1a\n" +
@@ -12521,7 +12968,7 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\auser_id\x18\x04 \x01(\x05R\x06userId\x12\x15\n" +
 	"\x06is_bot\x18\x05 \x01(\bR\x05isBot\x12\x17\n" +
 	"\ais_hltv\x18\x06 \x01(\bR\x06isHltvB\v\n" +
-	"\t_steam_id*\x80\x03\n" +
+	"\t_steam_id*\xbe\x03\n" +
 	"\rObjectiveType\x12\x1e\n" +
 	"\x1aOBJECTIVE_TYPE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bOBJECTIVE_TYPE_BOMB_PLANTED\x10\x01\x12\x1f\n" +
@@ -12535,7 +12982,9 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x1aOBJECTIVE_TYPE_AEGIS_TAKEN\x10\t\x12\x1f\n" +
 	"\x1bOBJECTIVE_TYPE_AEGIS_STOLEN\x10\n" +
 	"\x12\x1f\n" +
-	"\x1bOBJECTIVE_TYPE_AEGIS_DENIED\x10\v*\xb8\x01\n" +
+	"\x1bOBJECTIVE_TYPE_AEGIS_DENIED\x10\v\x12\x17\n" +
+	"\x13OBJECTIVE_TYPE_BOSS\x10\f\x12#\n" +
+	"\x1fOBJECTIVE_TYPE_MID_BOSS_SPAWNED\x10\r*\xb8\x01\n" +
 	"\fGrenadeState\x12\x1d\n" +
 	"\x19GRENADE_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14GRENADE_STATE_THROWN\x10\x01\x12\x1b\n" +
@@ -12554,7 +13003,20 @@ const file_replayd_dem_v1_events_proto_rawDesc = "" +
 	"\x15RUNE_DEED_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fRUNE_DEED_TAKEN\x10\x01\x12\x15\n" +
 	"\x11RUNE_DEED_BOTTLED\x10\x02\x12\x14\n" +
-	"\x10RUNE_DEED_DENIED\x10\x03*\x93\x03\n" +
+	"\x10RUNE_DEED_DENIED\x10\x03*S\n" +
+	"\tWardState\x12\x1a\n" +
+	"\x16WARD_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11WARD_STATE_PLACED\x10\x01\x12\x13\n" +
+	"\x0fWARD_STATE_GONE\x10\x02*S\n" +
+	"\bWardType\x12\x19\n" +
+	"\x15WARD_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12WARD_TYPE_OBSERVER\x10\x01\x12\x14\n" +
+	"\x10WARD_TYPE_SENTRY\x10\x02*l\n" +
+	"\tDraftDeed\x12\x1a\n" +
+	"\x16DRAFT_DEED_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11DRAFT_DEED_BANNED\x10\x01\x12\x15\n" +
+	"\x11DRAFT_DEED_PICKED\x10\x02\x12\x15\n" +
+	"\x11DRAFT_DEED_CHOSEN\x10\x03*\x93\x03\n" +
 	"\tGamePhase\x12\x1a\n" +
 	"\x16GAME_PHASE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fGAME_PHASE_INIT\x10\x01\x12\x1f\n" +
@@ -12665,227 +13127,240 @@ func file_replayd_dem_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_dem_v1_events_proto_rawDescData
 }
 
-var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_replayd_dem_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
+var file_replayd_dem_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_replayd_dem_v1_events_proto_goTypes = []any{
 	(ObjectiveType)(0),            // 0: replayd.dem.v1.ObjectiveType
 	(GrenadeState)(0),             // 1: replayd.dem.v1.GrenadeState
 	(GrenadeType)(0),              // 2: replayd.dem.v1.GrenadeType
 	(RuneDeed)(0),                 // 3: replayd.dem.v1.RuneDeed
-	(GamePhase)(0),                // 4: replayd.dem.v1.GamePhase
-	(CombatLogType)(0),            // 5: replayd.dem.v1.CombatLogType
-	(ModifierState)(0),            // 6: replayd.dem.v1.ModifierState
-	(UserCmdSource)(0),            // 7: replayd.dem.v1.UserCmdSource
-	(AbilityChangeType)(0),        // 8: replayd.dem.v1.AbilityChangeType
-	(VoiceFormat)(0),              // 9: replayd.dem.v1.VoiceFormat
-	(FaultKind)(0),                // 10: replayd.dem.v1.FaultKind
-	(*EventList)(nil),             // 11: replayd.dem.v1.EventList
-	(*Event)(nil),                 // 12: replayd.dem.v1.Event
-	(*Vector)(nil),                // 13: replayd.dem.v1.Vector
-	(*Tuple)(nil),                 // 14: replayd.dem.v1.Tuple
-	(*FieldValue)(nil),            // 15: replayd.dem.v1.FieldValue
-	(*EntityCreated)(nil),         // 16: replayd.dem.v1.EntityCreated
-	(*EntityUpdated)(nil),         // 17: replayd.dem.v1.EntityUpdated
-	(*EntityEntered)(nil),         // 18: replayd.dem.v1.EntityEntered
-	(*SampleEntity)(nil),          // 19: replayd.dem.v1.SampleEntity
-	(*SamplePlayer)(nil),          // 20: replayd.dem.v1.SamplePlayer
-	(*Actor)(nil),                 // 21: replayd.dem.v1.Actor
-	(*FactKill)(nil),              // 22: replayd.dem.v1.FactKill
-	(*FactDamage)(nil),            // 23: replayd.dem.v1.FactDamage
-	(*RoundSide)(nil),             // 24: replayd.dem.v1.RoundSide
-	(*FactRound)(nil),             // 25: replayd.dem.v1.FactRound
-	(*FactPlayerRound)(nil),       // 26: replayd.dem.v1.FactPlayerRound
-	(*FactObjective)(nil),         // 27: replayd.dem.v1.FactObjective
-	(*FactPurchase)(nil),          // 28: replayd.dem.v1.FactPurchase
-	(*FactGrenade)(nil),           // 29: replayd.dem.v1.FactGrenade
-	(*FactBlind)(nil),             // 30: replayd.dem.v1.FactBlind
-	(*FactBuyback)(nil),           // 31: replayd.dem.v1.FactBuyback
-	(*FactRune)(nil),              // 32: replayd.dem.v1.FactRune
-	(*FactSmoke)(nil),             // 33: replayd.dem.v1.FactSmoke
-	(*EntityLeft)(nil),            // 34: replayd.dem.v1.EntityLeft
-	(*EntityDeleted)(nil),         // 35: replayd.dem.v1.EntityDeleted
-	(*Tick)(nil),                  // 36: replayd.dem.v1.Tick
-	(*CombatLog)(nil),             // 37: replayd.dem.v1.CombatLog
-	(*GameEventKey)(nil),          // 38: replayd.dem.v1.GameEventKey
-	(*GameEvent)(nil),             // 39: replayd.dem.v1.GameEvent
-	(*GameEventTypeKey)(nil),      // 40: replayd.dem.v1.GameEventTypeKey
-	(*GameEventType)(nil),         // 41: replayd.dem.v1.GameEventType
-	(*StringTable)(nil),           // 42: replayd.dem.v1.StringTable
-	(*StringTableEntry)(nil),      // 43: replayd.dem.v1.StringTableEntry
-	(*Modifier)(nil),              // 44: replayd.dem.v1.Modifier
-	(*Order)(nil),                 // 45: replayd.dem.v1.Order
-	(*Sound)(nil),                 // 46: replayd.dem.v1.Sound
-	(*UserCmd)(nil),               // 47: replayd.dem.v1.UserCmd
-	(*UserInput)(nil),             // 48: replayd.dem.v1.UserInput
-	(*SubtickMove)(nil),           // 49: replayd.dem.v1.SubtickMove
-	(*InputHistory)(nil),          // 50: replayd.dem.v1.InputHistory
-	(*Message)(nil),               // 51: replayd.dem.v1.Message
-	(*MessageField)(nil),          // 52: replayd.dem.v1.MessageField
-	(*ChatEvent)(nil),             // 53: replayd.dem.v1.ChatEvent
-	(*Chat)(nil),                  // 54: replayd.dem.v1.Chat
-	(*Ping)(nil),                  // 55: replayd.dem.v1.Ping
-	(*MapLine)(nil),               // 56: replayd.dem.v1.MapLine
-	(*ChatWheel)(nil),             // 57: replayd.dem.v1.ChatWheel
-	(*Damage)(nil),                // 58: replayd.dem.v1.Damage
-	(*Kill)(nil),                  // 59: replayd.dem.v1.Kill
-	(*KillStreak)(nil),            // 60: replayd.dem.v1.KillStreak
-	(*AbilityChange)(nil),         // 61: replayd.dem.v1.AbilityChange
-	(*Shot)(nil),                  // 62: replayd.dem.v1.Shot
-	(*Tracer)(nil),                // 63: replayd.dem.v1.Tracer
-	(*Impact)(nil),                // 64: replayd.dem.v1.Impact
-	(*Voice)(nil),                 // 65: replayd.dem.v1.Voice
-	(*SummaryPlayer)(nil),         // 66: replayd.dem.v1.SummaryPlayer
-	(*MatchSummary)(nil),          // 67: replayd.dem.v1.MatchSummary
-	(*FileHeader)(nil),            // 68: replayd.dem.v1.FileHeader
-	(*MatchPlayer)(nil),           // 69: replayd.dem.v1.MatchPlayer
-	(*DraftPick)(nil),             // 70: replayd.dem.v1.DraftPick
-	(*Match)(nil),                 // 71: replayd.dem.v1.Match
-	(*FileInfo)(nil),              // 72: replayd.dem.v1.FileInfo
-	(*ServerInfo)(nil),            // 73: replayd.dem.v1.ServerInfo
-	(*ClassInfo)(nil),             // 74: replayd.dem.v1.ClassInfo
-	(*SerializerField)(nil),       // 75: replayd.dem.v1.SerializerField
-	(*Serializer)(nil),            // 76: replayd.dem.v1.Serializer
-	(*ConsoleCmd)(nil),            // 77: replayd.dem.v1.ConsoleCmd
-	(*SyncTick)(nil),              // 78: replayd.dem.v1.SyncTick
-	(*KeyFrame)(nil),              // 79: replayd.dem.v1.KeyFrame
-	(*Stop)(nil),                  // 80: replayd.dem.v1.Stop
-	(*Command)(nil),               // 81: replayd.dem.v1.Command
-	(*Fault)(nil),                 // 82: replayd.dem.v1.Fault
-	(*ServerCvar)(nil),            // 83: replayd.dem.v1.ServerCvar
-	(*PlayerInfo)(nil),            // 84: replayd.dem.v1.PlayerInfo
-	(*timestamppb.Timestamp)(nil), // 85: google.protobuf.Timestamp
+	(WardState)(0),                // 4: replayd.dem.v1.WardState
+	(WardType)(0),                 // 5: replayd.dem.v1.WardType
+	(DraftDeed)(0),                // 6: replayd.dem.v1.DraftDeed
+	(GamePhase)(0),                // 7: replayd.dem.v1.GamePhase
+	(CombatLogType)(0),            // 8: replayd.dem.v1.CombatLogType
+	(ModifierState)(0),            // 9: replayd.dem.v1.ModifierState
+	(UserCmdSource)(0),            // 10: replayd.dem.v1.UserCmdSource
+	(AbilityChangeType)(0),        // 11: replayd.dem.v1.AbilityChangeType
+	(VoiceFormat)(0),              // 12: replayd.dem.v1.VoiceFormat
+	(FaultKind)(0),                // 13: replayd.dem.v1.FaultKind
+	(*EventList)(nil),             // 14: replayd.dem.v1.EventList
+	(*Event)(nil),                 // 15: replayd.dem.v1.Event
+	(*Vector)(nil),                // 16: replayd.dem.v1.Vector
+	(*Tuple)(nil),                 // 17: replayd.dem.v1.Tuple
+	(*FieldValue)(nil),            // 18: replayd.dem.v1.FieldValue
+	(*EntityCreated)(nil),         // 19: replayd.dem.v1.EntityCreated
+	(*EntityUpdated)(nil),         // 20: replayd.dem.v1.EntityUpdated
+	(*EntityEntered)(nil),         // 21: replayd.dem.v1.EntityEntered
+	(*SampleEntity)(nil),          // 22: replayd.dem.v1.SampleEntity
+	(*SamplePlayer)(nil),          // 23: replayd.dem.v1.SamplePlayer
+	(*Actor)(nil),                 // 24: replayd.dem.v1.Actor
+	(*FactKill)(nil),              // 25: replayd.dem.v1.FactKill
+	(*FactDamage)(nil),            // 26: replayd.dem.v1.FactDamage
+	(*RoundSide)(nil),             // 27: replayd.dem.v1.RoundSide
+	(*FactRound)(nil),             // 28: replayd.dem.v1.FactRound
+	(*FactPlayerRound)(nil),       // 29: replayd.dem.v1.FactPlayerRound
+	(*FactObjective)(nil),         // 30: replayd.dem.v1.FactObjective
+	(*FactPurchase)(nil),          // 31: replayd.dem.v1.FactPurchase
+	(*FactGrenade)(nil),           // 32: replayd.dem.v1.FactGrenade
+	(*FactBlind)(nil),             // 33: replayd.dem.v1.FactBlind
+	(*FactBuyback)(nil),           // 34: replayd.dem.v1.FactBuyback
+	(*FactRune)(nil),              // 35: replayd.dem.v1.FactRune
+	(*FactSmoke)(nil),             // 36: replayd.dem.v1.FactSmoke
+	(*FactWard)(nil),              // 37: replayd.dem.v1.FactWard
+	(*FactDraft)(nil),             // 38: replayd.dem.v1.FactDraft
+	(*EntityLeft)(nil),            // 39: replayd.dem.v1.EntityLeft
+	(*EntityDeleted)(nil),         // 40: replayd.dem.v1.EntityDeleted
+	(*Tick)(nil),                  // 41: replayd.dem.v1.Tick
+	(*CombatLog)(nil),             // 42: replayd.dem.v1.CombatLog
+	(*GameEventKey)(nil),          // 43: replayd.dem.v1.GameEventKey
+	(*GameEvent)(nil),             // 44: replayd.dem.v1.GameEvent
+	(*GameEventTypeKey)(nil),      // 45: replayd.dem.v1.GameEventTypeKey
+	(*GameEventType)(nil),         // 46: replayd.dem.v1.GameEventType
+	(*StringTable)(nil),           // 47: replayd.dem.v1.StringTable
+	(*StringTableEntry)(nil),      // 48: replayd.dem.v1.StringTableEntry
+	(*Modifier)(nil),              // 49: replayd.dem.v1.Modifier
+	(*Order)(nil),                 // 50: replayd.dem.v1.Order
+	(*Sound)(nil),                 // 51: replayd.dem.v1.Sound
+	(*UserCmd)(nil),               // 52: replayd.dem.v1.UserCmd
+	(*UserInput)(nil),             // 53: replayd.dem.v1.UserInput
+	(*SubtickMove)(nil),           // 54: replayd.dem.v1.SubtickMove
+	(*InputHistory)(nil),          // 55: replayd.dem.v1.InputHistory
+	(*Message)(nil),               // 56: replayd.dem.v1.Message
+	(*MessageField)(nil),          // 57: replayd.dem.v1.MessageField
+	(*ChatEvent)(nil),             // 58: replayd.dem.v1.ChatEvent
+	(*Chat)(nil),                  // 59: replayd.dem.v1.Chat
+	(*Ping)(nil),                  // 60: replayd.dem.v1.Ping
+	(*MapLine)(nil),               // 61: replayd.dem.v1.MapLine
+	(*ChatWheel)(nil),             // 62: replayd.dem.v1.ChatWheel
+	(*Damage)(nil),                // 63: replayd.dem.v1.Damage
+	(*Kill)(nil),                  // 64: replayd.dem.v1.Kill
+	(*KillStreak)(nil),            // 65: replayd.dem.v1.KillStreak
+	(*AbilityChange)(nil),         // 66: replayd.dem.v1.AbilityChange
+	(*Shot)(nil),                  // 67: replayd.dem.v1.Shot
+	(*Tracer)(nil),                // 68: replayd.dem.v1.Tracer
+	(*Impact)(nil),                // 69: replayd.dem.v1.Impact
+	(*Voice)(nil),                 // 70: replayd.dem.v1.Voice
+	(*SummaryPlayer)(nil),         // 71: replayd.dem.v1.SummaryPlayer
+	(*MatchSummary)(nil),          // 72: replayd.dem.v1.MatchSummary
+	(*FileHeader)(nil),            // 73: replayd.dem.v1.FileHeader
+	(*MatchPlayer)(nil),           // 74: replayd.dem.v1.MatchPlayer
+	(*DraftPick)(nil),             // 75: replayd.dem.v1.DraftPick
+	(*Match)(nil),                 // 76: replayd.dem.v1.Match
+	(*FileInfo)(nil),              // 77: replayd.dem.v1.FileInfo
+	(*ServerInfo)(nil),            // 78: replayd.dem.v1.ServerInfo
+	(*ClassInfo)(nil),             // 79: replayd.dem.v1.ClassInfo
+	(*SerializerField)(nil),       // 80: replayd.dem.v1.SerializerField
+	(*Serializer)(nil),            // 81: replayd.dem.v1.Serializer
+	(*ConsoleCmd)(nil),            // 82: replayd.dem.v1.ConsoleCmd
+	(*SyncTick)(nil),              // 83: replayd.dem.v1.SyncTick
+	(*KeyFrame)(nil),              // 84: replayd.dem.v1.KeyFrame
+	(*Stop)(nil),                  // 85: replayd.dem.v1.Stop
+	(*Command)(nil),               // 86: replayd.dem.v1.Command
+	(*Fault)(nil),                 // 87: replayd.dem.v1.Fault
+	(*ServerCvar)(nil),            // 88: replayd.dem.v1.ServerCvar
+	(*PlayerInfo)(nil),            // 89: replayd.dem.v1.PlayerInfo
+	(*timestamppb.Timestamp)(nil), // 90: google.protobuf.Timestamp
 }
 var file_replayd_dem_v1_events_proto_depIdxs = []int32{
-	12,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
-	17,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
-	16,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
-	18,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
-	34,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
-	35,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
-	36,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
-	37,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
-	39,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
-	43,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
-	44,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
-	45,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
-	46,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
-	47,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
-	51,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
-	53,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
-	54,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
-	55,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
-	56,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
-	57,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
-	68,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
-	72,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
-	73,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
-	74,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
-	76,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
-	42,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
-	41,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
-	77,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
-	78,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
-	79,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
-	80,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
-	81,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
-	82,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
-	83,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
-	84,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
-	19,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
-	20,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
-	22,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
-	23,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
-	25,  // 39: replayd.dem.v1.Event.fact_round:type_name -> replayd.dem.v1.FactRound
-	26,  // 40: replayd.dem.v1.Event.fact_player_round:type_name -> replayd.dem.v1.FactPlayerRound
-	27,  // 41: replayd.dem.v1.Event.fact_objective:type_name -> replayd.dem.v1.FactObjective
-	28,  // 42: replayd.dem.v1.Event.fact_purchase:type_name -> replayd.dem.v1.FactPurchase
-	29,  // 43: replayd.dem.v1.Event.fact_grenade:type_name -> replayd.dem.v1.FactGrenade
-	30,  // 44: replayd.dem.v1.Event.fact_blind:type_name -> replayd.dem.v1.FactBlind
-	31,  // 45: replayd.dem.v1.Event.fact_buyback:type_name -> replayd.dem.v1.FactBuyback
-	32,  // 46: replayd.dem.v1.Event.fact_rune:type_name -> replayd.dem.v1.FactRune
-	33,  // 47: replayd.dem.v1.Event.fact_smoke:type_name -> replayd.dem.v1.FactSmoke
-	58,  // 48: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
-	59,  // 49: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
-	60,  // 50: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
-	61,  // 51: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
-	62,  // 52: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
-	64,  // 53: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
-	65,  // 54: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
-	67,  // 55: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
-	13,  // 56: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
-	14,  // 57: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
-	15,  // 58: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
-	15,  // 59: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
-	15,  // 60: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
-	15,  // 61: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
-	13,  // 62: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
-	13,  // 63: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
-	13,  // 64: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
-	21,  // 65: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
-	21,  // 66: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
-	21,  // 67: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
-	21,  // 68: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
-	21,  // 69: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
-	24,  // 70: replayd.dem.v1.FactRound.sides:type_name -> replayd.dem.v1.RoundSide
-	21,  // 71: replayd.dem.v1.FactPlayerRound.player:type_name -> replayd.dem.v1.Actor
-	0,   // 72: replayd.dem.v1.FactObjective.type:type_name -> replayd.dem.v1.ObjectiveType
-	21,  // 73: replayd.dem.v1.FactObjective.actor:type_name -> replayd.dem.v1.Actor
-	21,  // 74: replayd.dem.v1.FactPurchase.buyer:type_name -> replayd.dem.v1.Actor
-	1,   // 75: replayd.dem.v1.FactGrenade.state:type_name -> replayd.dem.v1.GrenadeState
-	2,   // 76: replayd.dem.v1.FactGrenade.type:type_name -> replayd.dem.v1.GrenadeType
-	21,  // 77: replayd.dem.v1.FactGrenade.player:type_name -> replayd.dem.v1.Actor
-	13,  // 78: replayd.dem.v1.FactGrenade.place:type_name -> replayd.dem.v1.Vector
-	21,  // 79: replayd.dem.v1.FactBlind.attacker:type_name -> replayd.dem.v1.Actor
-	21,  // 80: replayd.dem.v1.FactBlind.victim:type_name -> replayd.dem.v1.Actor
-	21,  // 81: replayd.dem.v1.FactBuyback.player:type_name -> replayd.dem.v1.Actor
-	21,  // 82: replayd.dem.v1.FactRune.player:type_name -> replayd.dem.v1.Actor
-	3,   // 83: replayd.dem.v1.FactRune.deed:type_name -> replayd.dem.v1.RuneDeed
-	21,  // 84: replayd.dem.v1.FactSmoke.actor:type_name -> replayd.dem.v1.Actor
-	21,  // 85: replayd.dem.v1.FactSmoke.player:type_name -> replayd.dem.v1.Actor
-	4,   // 86: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
-	5,   // 87: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
-	38,  // 88: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
-	40,  // 89: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
-	6,   // 90: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
-	13,  // 91: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
-	7,   // 92: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
-	48,  // 93: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
-	13,  // 94: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
-	49,  // 95: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
-	50,  // 96: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
-	13,  // 97: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
-	13,  // 98: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
-	52,  // 99: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
-	13,  // 100: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
-	13,  // 101: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
-	13,  // 102: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
-	13,  // 103: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
-	8,   // 104: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
-	13,  // 105: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
-	13,  // 106: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
-	13,  // 107: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
-	13,  // 108: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
-	13,  // 109: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
-	63,  // 110: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
-	63,  // 111: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
-	13,  // 112: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
-	13,  // 113: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
-	13,  // 114: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
-	9,   // 115: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
-	85,  // 116: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
-	66,  // 117: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
-	69,  // 118: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
-	70,  // 119: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
-	85,  // 120: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
-	71,  // 121: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
-	75,  // 122: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
-	52,  // 123: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
-	10,  // 124: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	15,  // 0: replayd.dem.v1.EventList.events:type_name -> replayd.dem.v1.Event
+	20,  // 1: replayd.dem.v1.Event.entity_updated:type_name -> replayd.dem.v1.EntityUpdated
+	19,  // 2: replayd.dem.v1.Event.entity_created:type_name -> replayd.dem.v1.EntityCreated
+	21,  // 3: replayd.dem.v1.Event.entity_entered:type_name -> replayd.dem.v1.EntityEntered
+	39,  // 4: replayd.dem.v1.Event.entity_left:type_name -> replayd.dem.v1.EntityLeft
+	40,  // 5: replayd.dem.v1.Event.entity_deleted:type_name -> replayd.dem.v1.EntityDeleted
+	41,  // 6: replayd.dem.v1.Event.tick:type_name -> replayd.dem.v1.Tick
+	42,  // 7: replayd.dem.v1.Event.combat_log:type_name -> replayd.dem.v1.CombatLog
+	44,  // 8: replayd.dem.v1.Event.game_event:type_name -> replayd.dem.v1.GameEvent
+	48,  // 9: replayd.dem.v1.Event.string_table_entry:type_name -> replayd.dem.v1.StringTableEntry
+	49,  // 10: replayd.dem.v1.Event.modifier:type_name -> replayd.dem.v1.Modifier
+	50,  // 11: replayd.dem.v1.Event.order:type_name -> replayd.dem.v1.Order
+	51,  // 12: replayd.dem.v1.Event.sound:type_name -> replayd.dem.v1.Sound
+	52,  // 13: replayd.dem.v1.Event.user_cmd:type_name -> replayd.dem.v1.UserCmd
+	56,  // 14: replayd.dem.v1.Event.message:type_name -> replayd.dem.v1.Message
+	58,  // 15: replayd.dem.v1.Event.chat_event:type_name -> replayd.dem.v1.ChatEvent
+	59,  // 16: replayd.dem.v1.Event.chat:type_name -> replayd.dem.v1.Chat
+	60,  // 17: replayd.dem.v1.Event.ping:type_name -> replayd.dem.v1.Ping
+	61,  // 18: replayd.dem.v1.Event.map_line:type_name -> replayd.dem.v1.MapLine
+	62,  // 19: replayd.dem.v1.Event.chat_wheel:type_name -> replayd.dem.v1.ChatWheel
+	73,  // 20: replayd.dem.v1.Event.file_header:type_name -> replayd.dem.v1.FileHeader
+	77,  // 21: replayd.dem.v1.Event.file_info:type_name -> replayd.dem.v1.FileInfo
+	78,  // 22: replayd.dem.v1.Event.server_info:type_name -> replayd.dem.v1.ServerInfo
+	79,  // 23: replayd.dem.v1.Event.class_info:type_name -> replayd.dem.v1.ClassInfo
+	81,  // 24: replayd.dem.v1.Event.serializer:type_name -> replayd.dem.v1.Serializer
+	47,  // 25: replayd.dem.v1.Event.string_table:type_name -> replayd.dem.v1.StringTable
+	46,  // 26: replayd.dem.v1.Event.game_event_type:type_name -> replayd.dem.v1.GameEventType
+	82,  // 27: replayd.dem.v1.Event.console_cmd:type_name -> replayd.dem.v1.ConsoleCmd
+	83,  // 28: replayd.dem.v1.Event.sync_tick:type_name -> replayd.dem.v1.SyncTick
+	84,  // 29: replayd.dem.v1.Event.key_frame:type_name -> replayd.dem.v1.KeyFrame
+	85,  // 30: replayd.dem.v1.Event.stop:type_name -> replayd.dem.v1.Stop
+	86,  // 31: replayd.dem.v1.Event.command:type_name -> replayd.dem.v1.Command
+	87,  // 32: replayd.dem.v1.Event.fault:type_name -> replayd.dem.v1.Fault
+	88,  // 33: replayd.dem.v1.Event.server_cvar:type_name -> replayd.dem.v1.ServerCvar
+	89,  // 34: replayd.dem.v1.Event.player_info:type_name -> replayd.dem.v1.PlayerInfo
+	22,  // 35: replayd.dem.v1.Event.sample_entity:type_name -> replayd.dem.v1.SampleEntity
+	23,  // 36: replayd.dem.v1.Event.sample_player:type_name -> replayd.dem.v1.SamplePlayer
+	25,  // 37: replayd.dem.v1.Event.fact_kill:type_name -> replayd.dem.v1.FactKill
+	26,  // 38: replayd.dem.v1.Event.fact_damage:type_name -> replayd.dem.v1.FactDamage
+	28,  // 39: replayd.dem.v1.Event.fact_round:type_name -> replayd.dem.v1.FactRound
+	29,  // 40: replayd.dem.v1.Event.fact_player_round:type_name -> replayd.dem.v1.FactPlayerRound
+	30,  // 41: replayd.dem.v1.Event.fact_objective:type_name -> replayd.dem.v1.FactObjective
+	31,  // 42: replayd.dem.v1.Event.fact_purchase:type_name -> replayd.dem.v1.FactPurchase
+	32,  // 43: replayd.dem.v1.Event.fact_grenade:type_name -> replayd.dem.v1.FactGrenade
+	33,  // 44: replayd.dem.v1.Event.fact_blind:type_name -> replayd.dem.v1.FactBlind
+	34,  // 45: replayd.dem.v1.Event.fact_buyback:type_name -> replayd.dem.v1.FactBuyback
+	35,  // 46: replayd.dem.v1.Event.fact_rune:type_name -> replayd.dem.v1.FactRune
+	36,  // 47: replayd.dem.v1.Event.fact_smoke:type_name -> replayd.dem.v1.FactSmoke
+	37,  // 48: replayd.dem.v1.Event.fact_ward:type_name -> replayd.dem.v1.FactWard
+	38,  // 49: replayd.dem.v1.Event.fact_draft:type_name -> replayd.dem.v1.FactDraft
+	63,  // 50: replayd.dem.v1.Event.damage:type_name -> replayd.dem.v1.Damage
+	64,  // 51: replayd.dem.v1.Event.kill:type_name -> replayd.dem.v1.Kill
+	65,  // 52: replayd.dem.v1.Event.kill_streak:type_name -> replayd.dem.v1.KillStreak
+	66,  // 53: replayd.dem.v1.Event.ability_change:type_name -> replayd.dem.v1.AbilityChange
+	67,  // 54: replayd.dem.v1.Event.shot:type_name -> replayd.dem.v1.Shot
+	69,  // 55: replayd.dem.v1.Event.impact:type_name -> replayd.dem.v1.Impact
+	70,  // 56: replayd.dem.v1.Event.voice:type_name -> replayd.dem.v1.Voice
+	72,  // 57: replayd.dem.v1.Event.match_summary:type_name -> replayd.dem.v1.MatchSummary
+	16,  // 58: replayd.dem.v1.FieldValue.vector:type_name -> replayd.dem.v1.Vector
+	17,  // 59: replayd.dem.v1.FieldValue.tuple:type_name -> replayd.dem.v1.Tuple
+	18,  // 60: replayd.dem.v1.EntityCreated.fields:type_name -> replayd.dem.v1.FieldValue
+	18,  // 61: replayd.dem.v1.EntityUpdated.fields:type_name -> replayd.dem.v1.FieldValue
+	18,  // 62: replayd.dem.v1.EntityEntered.fields:type_name -> replayd.dem.v1.FieldValue
+	18,  // 63: replayd.dem.v1.SampleEntity.fields:type_name -> replayd.dem.v1.FieldValue
+	16,  // 64: replayd.dem.v1.SamplePlayer.place:type_name -> replayd.dem.v1.Vector
+	16,  // 65: replayd.dem.v1.SamplePlayer.angles:type_name -> replayd.dem.v1.Vector
+	16,  // 66: replayd.dem.v1.Actor.place:type_name -> replayd.dem.v1.Vector
+	24,  // 67: replayd.dem.v1.FactKill.killer:type_name -> replayd.dem.v1.Actor
+	24,  // 68: replayd.dem.v1.FactKill.victim:type_name -> replayd.dem.v1.Actor
+	24,  // 69: replayd.dem.v1.FactKill.assists:type_name -> replayd.dem.v1.Actor
+	24,  // 70: replayd.dem.v1.FactDamage.attacker:type_name -> replayd.dem.v1.Actor
+	24,  // 71: replayd.dem.v1.FactDamage.victim:type_name -> replayd.dem.v1.Actor
+	27,  // 72: replayd.dem.v1.FactRound.sides:type_name -> replayd.dem.v1.RoundSide
+	24,  // 73: replayd.dem.v1.FactPlayerRound.player:type_name -> replayd.dem.v1.Actor
+	0,   // 74: replayd.dem.v1.FactObjective.type:type_name -> replayd.dem.v1.ObjectiveType
+	24,  // 75: replayd.dem.v1.FactObjective.actor:type_name -> replayd.dem.v1.Actor
+	24,  // 76: replayd.dem.v1.FactPurchase.buyer:type_name -> replayd.dem.v1.Actor
+	1,   // 77: replayd.dem.v1.FactGrenade.state:type_name -> replayd.dem.v1.GrenadeState
+	2,   // 78: replayd.dem.v1.FactGrenade.type:type_name -> replayd.dem.v1.GrenadeType
+	24,  // 79: replayd.dem.v1.FactGrenade.player:type_name -> replayd.dem.v1.Actor
+	16,  // 80: replayd.dem.v1.FactGrenade.place:type_name -> replayd.dem.v1.Vector
+	24,  // 81: replayd.dem.v1.FactBlind.attacker:type_name -> replayd.dem.v1.Actor
+	24,  // 82: replayd.dem.v1.FactBlind.victim:type_name -> replayd.dem.v1.Actor
+	24,  // 83: replayd.dem.v1.FactBuyback.player:type_name -> replayd.dem.v1.Actor
+	24,  // 84: replayd.dem.v1.FactRune.player:type_name -> replayd.dem.v1.Actor
+	3,   // 85: replayd.dem.v1.FactRune.deed:type_name -> replayd.dem.v1.RuneDeed
+	24,  // 86: replayd.dem.v1.FactSmoke.actor:type_name -> replayd.dem.v1.Actor
+	24,  // 87: replayd.dem.v1.FactSmoke.player:type_name -> replayd.dem.v1.Actor
+	4,   // 88: replayd.dem.v1.FactWard.state:type_name -> replayd.dem.v1.WardState
+	5,   // 89: replayd.dem.v1.FactWard.type:type_name -> replayd.dem.v1.WardType
+	24,  // 90: replayd.dem.v1.FactWard.player:type_name -> replayd.dem.v1.Actor
+	16,  // 91: replayd.dem.v1.FactWard.place:type_name -> replayd.dem.v1.Vector
+	6,   // 92: replayd.dem.v1.FactDraft.deed:type_name -> replayd.dem.v1.DraftDeed
+	24,  // 93: replayd.dem.v1.FactDraft.player:type_name -> replayd.dem.v1.Actor
+	7,   // 94: replayd.dem.v1.Tick.phase:type_name -> replayd.dem.v1.GamePhase
+	8,   // 95: replayd.dem.v1.CombatLog.type:type_name -> replayd.dem.v1.CombatLogType
+	43,  // 96: replayd.dem.v1.GameEvent.keys:type_name -> replayd.dem.v1.GameEventKey
+	45,  // 97: replayd.dem.v1.GameEventType.keys:type_name -> replayd.dem.v1.GameEventTypeKey
+	9,   // 98: replayd.dem.v1.Modifier.state:type_name -> replayd.dem.v1.ModifierState
+	16,  // 99: replayd.dem.v1.Order.position:type_name -> replayd.dem.v1.Vector
+	10,  // 100: replayd.dem.v1.UserCmd.source:type_name -> replayd.dem.v1.UserCmdSource
+	53,  // 101: replayd.dem.v1.UserCmd.input:type_name -> replayd.dem.v1.UserInput
+	16,  // 102: replayd.dem.v1.UserInput.view_angles:type_name -> replayd.dem.v1.Vector
+	54,  // 103: replayd.dem.v1.UserInput.subtick_moves:type_name -> replayd.dem.v1.SubtickMove
+	55,  // 104: replayd.dem.v1.UserInput.input_history:type_name -> replayd.dem.v1.InputHistory
+	16,  // 105: replayd.dem.v1.InputHistory.view_angles:type_name -> replayd.dem.v1.Vector
+	16,  // 106: replayd.dem.v1.InputHistory.shoot_position:type_name -> replayd.dem.v1.Vector
+	57,  // 107: replayd.dem.v1.Message.fields:type_name -> replayd.dem.v1.MessageField
+	16,  // 108: replayd.dem.v1.Ping.position:type_name -> replayd.dem.v1.Vector
+	16,  // 109: replayd.dem.v1.Damage.origin:type_name -> replayd.dem.v1.Vector
+	16,  // 110: replayd.dem.v1.Damage.direction:type_name -> replayd.dem.v1.Vector
+	16,  // 111: replayd.dem.v1.Damage.victim_position:type_name -> replayd.dem.v1.Vector
+	11,  // 112: replayd.dem.v1.AbilityChange.type:type_name -> replayd.dem.v1.AbilityChangeType
+	16,  // 113: replayd.dem.v1.Shot.origin:type_name -> replayd.dem.v1.Vector
+	16,  // 114: replayd.dem.v1.Shot.angles:type_name -> replayd.dem.v1.Vector
+	16,  // 115: replayd.dem.v1.Shot.shooter_position:type_name -> replayd.dem.v1.Vector
+	16,  // 116: replayd.dem.v1.Shot.aim_punch:type_name -> replayd.dem.v1.Vector
+	16,  // 117: replayd.dem.v1.Shot.original_angles:type_name -> replayd.dem.v1.Vector
+	68,  // 118: replayd.dem.v1.Shot.tracer:type_name -> replayd.dem.v1.Tracer
+	68,  // 119: replayd.dem.v1.Shot.more_tracers:type_name -> replayd.dem.v1.Tracer
+	16,  // 120: replayd.dem.v1.Impact.trace_start:type_name -> replayd.dem.v1.Vector
+	16,  // 121: replayd.dem.v1.Impact.position:type_name -> replayd.dem.v1.Vector
+	16,  // 122: replayd.dem.v1.Impact.normal:type_name -> replayd.dem.v1.Vector
+	12,  // 123: replayd.dem.v1.Voice.format:type_name -> replayd.dem.v1.VoiceFormat
+	90,  // 124: replayd.dem.v1.MatchSummary.start_time:type_name -> google.protobuf.Timestamp
+	71,  // 125: replayd.dem.v1.MatchSummary.players:type_name -> replayd.dem.v1.SummaryPlayer
+	74,  // 126: replayd.dem.v1.Match.players:type_name -> replayd.dem.v1.MatchPlayer
+	75,  // 127: replayd.dem.v1.Match.draft:type_name -> replayd.dem.v1.DraftPick
+	90,  // 128: replayd.dem.v1.Match.end_time:type_name -> google.protobuf.Timestamp
+	76,  // 129: replayd.dem.v1.FileInfo.match:type_name -> replayd.dem.v1.Match
+	80,  // 130: replayd.dem.v1.Serializer.fields:type_name -> replayd.dem.v1.SerializerField
+	57,  // 131: replayd.dem.v1.Command.fields:type_name -> replayd.dem.v1.MessageField
+	13,  // 132: replayd.dem.v1.Fault.kind:type_name -> replayd.dem.v1.FaultKind
+	133, // [133:133] is the sub-list for method output_type
+	133, // [133:133] is the sub-list for method input_type
+	133, // [133:133] is the sub-list for extension type_name
+	133, // [133:133] is the sub-list for extension extendee
+	0,   // [0:133] is the sub-list for field type_name
 }
 
 func init() { file_replayd_dem_v1_events_proto_init() }
@@ -12941,6 +13416,8 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*Event_FactBuyback)(nil),
 		(*Event_FactRune)(nil),
 		(*Event_FactSmoke)(nil),
+		(*Event_FactWard)(nil),
+		(*Event_FactDraft)(nil),
 		(*Event_Damage)(nil),
 		(*Event_Kill)(nil),
 		(*Event_KillStreak)(nil),
@@ -12971,9 +13448,11 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[18].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[19].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[21].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[25].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[26].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{
+	file_replayd_dem_v1_events_proto_msgTypes[23].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[24].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[27].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[29].OneofWrappers = []any{
 		(*GameEventKey_Text)(nil),
 		(*GameEventKey_Float)(nil),
 		(*GameEventKey_Int)(nil),
@@ -12982,9 +13461,7 @@ func file_replayd_dem_v1_events_proto_init() {
 		(*GameEventKey_Handle)(nil),
 		(*GameEventKey_Player)(nil),
 	}
-	file_replayd_dem_v1_events_proto_msgTypes[28].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[32].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[33].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[30].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[34].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[35].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[36].OneofWrappers = []any{}
@@ -13003,26 +13480,28 @@ func file_replayd_dem_v1_events_proto_init() {
 	file_replayd_dem_v1_events_proto_msgTypes[49].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[50].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[51].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[52].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[53].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[54].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[55].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[56].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[58].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[59].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[60].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[61].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[62].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[63].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[64].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[70].OneofWrappers = []any{}
-	file_replayd_dem_v1_events_proto_msgTypes[71].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[65].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[66].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[72].OneofWrappers = []any{}
 	file_replayd_dem_v1_events_proto_msgTypes[73].OneofWrappers = []any{}
+	file_replayd_dem_v1_events_proto_msgTypes[75].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_dem_v1_events_proto_rawDesc), len(file_replayd_dem_v1_events_proto_rawDesc)),
-			NumEnums:      11,
-			NumMessages:   74,
+			NumEnums:      14,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -655,7 +655,7 @@ class FactPlayerRound(_Event):
 
 
 class FactObjective(_Event):
-    """An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill."""
+    """An objective was taken or lost (Dota 2, Counter-Strike 2, Deadlock). A fact, as fact_kill."""
 
     __slots__ = ()
     event: _pb2.Event
@@ -764,6 +764,38 @@ class FactSmoke(_Event):
     @property
     def value(self) -> _pb2.FactSmoke:
         return self.event.fact_smoke
+
+
+class FactWard(_Event):
+    """A ward was placed, or is gone (Dota 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_ward"] = "fact_ward"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactWard:
+        return self.event.fact_ward
+
+
+class FactDraft(_Event):
+    """A hero was banned or picked, or a player has a hero (Dota 2). A fact, as fact_kill."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_draft"] = "fact_draft"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactDraft:
+        return self.event.fact_draft
 
 
 class Damage(_Event):
@@ -958,6 +990,8 @@ Event: _TypeAlias = _Union[
     FactBuyback,
     FactRune,
     FactSmoke,
+    FactWard,
+    FactDraft,
     Damage,
     Kill,
     KillStreak,
@@ -1018,6 +1052,8 @@ Kind: _TypeAlias = _Literal[
     "fact_buyback",
     "fact_rune",
     "fact_smoke",
+    "fact_ward",
+    "fact_draft",
     "damage",
     "kill",
     "kill_streak",
@@ -1082,6 +1118,8 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_buyback": FactBuyback,
         "fact_rune": FactRune,
         "fact_smoke": FactSmoke,
+        "fact_ward": FactWard,
+        "fact_draft": FactDraft,
         "damage": Damage,
         "kill": Kill,
         "kill_streak": KillStreak,

@@ -593,7 +593,7 @@ Global___Sc2ReplayUnits: typing_extensions.TypeAlias = Sc2ReplayUnits
 @typing.final
 class DemReport(google.protobuf.message.Message):
     """A game of the Source 2 engine, by its header, by the entities of the engine at the tick, and by the facts up to there. What a player has
-    is what the game itself has counted; kills and rounds are those of fact_kill, fact_round and fact_player_round.
+    is what the game itself has counted; kills, rounds, objectives and wards are those of facts.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -604,6 +604,9 @@ class DemReport(google.protobuf.message.Message):
     PLAYERS_FIELD_NUMBER: builtins.int
     ROUNDS_FIELD_NUMBER: builtins.int
     KILLS_FIELD_NUMBER: builtins.int
+    ECONOMY_FIELD_NUMBER: builtins.int
+    FIGHTS_FIELD_NUMBER: builtins.int
+    OBJECTIVES_FIELD_NUMBER: builtins.int
     @property
     def file_header(self) -> replayd.dem.v1.events_pb2.FileHeader:
         """The file's header."""
@@ -628,6 +631,18 @@ class DemReport(google.protobuf.message.Message):
     def kills(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemKill]:
         """The kills of players, in their order. At most the last 100."""
 
+    @property
+    def economy(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemEconomy]:
+        """Dota 2, Deadlock: what the players of each side were worth at the first tick of each minute. At most the last 128."""
+
+    @property
+    def fights(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemFight]:
+        """Dota 2, Deadlock: fights, by a rule: three or more of the kills above, each within 15 seconds of the one before."""
+
+    @property
+    def objectives(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemObjective]:
+        """Dota 2, Deadlock: objectives that were taken or lost, in their order, without wards and couriers. At most the last 64."""
+
     def __init__(
         self,
         *,
@@ -637,13 +652,169 @@ class DemReport(google.protobuf.message.Message):
         players: collections.abc.Iterable[Global___DemPlayer] | None = ...,
         rounds: collections.abc.Iterable[Global___DemRound] | None = ...,
         kills: collections.abc.Iterable[Global___DemKill] | None = ...,
+        economy: collections.abc.Iterable[Global___DemEconomy] | None = ...,
+        fights: collections.abc.Iterable[Global___DemFight] | None = ...,
+        objectives: collections.abc.Iterable[Global___DemObjective] | None = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "match", b"match"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["file_header", b"file_header", "kills", b"kills", "match", b"match", "players", b"players", "rounds", b"rounds", "teams", b"teams"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["economy", b"economy", "fights", b"fights", "file_header", b"file_header", "kills", b"kills", "match", b"match", "objectives", b"objectives", "players", b"players", "rounds", b"rounds", "teams", b"teams"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DemReport: typing_extensions.TypeAlias = DemReport
+
+@typing.final
+class DemEconomy(google.protobuf.message.Message):
+    """What the players of the sides were worth."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: builtins.int
+    SIDES_FIELD_NUMBER: builtins.int
+    tick: builtins.int
+    """When."""
+    @property
+    def sides(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemSide]:
+        """The sides 2 and 3."""
+
+    def __init__(
+        self,
+        *,
+        tick: builtins.int = ...,
+        sides: collections.abc.Iterable[Global___DemSide] | None = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["sides", b"sides", "tick", b"tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemEconomy: typing_extensions.TypeAlias = DemEconomy
+
+@typing.final
+class DemSide(google.protobuf.message.Message):
+    """What the players of a side were worth together."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEAM_FIELD_NUMBER: builtins.int
+    NET_WORTH_FIELD_NUMBER: builtins.int
+    team: builtins.int
+    """The side."""
+    net_worth: builtins.int
+    """Their net worth, as the game counts it."""
+    def __init__(
+        self,
+        *,
+        team: builtins.int = ...,
+        net_worth: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["net_worth", b"net_worth", "team", b"team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemSide: typing_extensions.TypeAlias = DemSide
+
+@typing.final
+class DemFight(google.protobuf.message.Message):
+    """A fight."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    TO_TICK_FIELD_NUMBER: builtins.int
+    SIDES_FIELD_NUMBER: builtins.int
+    from_tick: builtins.int
+    """The tick of the first kill."""
+    to_tick: builtins.int
+    """The tick of the last one."""
+    @property
+    def sides(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___DemFightSide]:
+        """How many players of the sides 2 and 3 were killed."""
+
+    def __init__(
+        self,
+        *,
+        from_tick: builtins.int = ...,
+        to_tick: builtins.int = ...,
+        sides: collections.abc.Iterable[Global___DemFightSide] | None = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["from_tick", b"from_tick", "sides", b"sides", "to_tick", b"to_tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemFight: typing_extensions.TypeAlias = DemFight
+
+@typing.final
+class DemFightSide(google.protobuf.message.Message):
+    """What a side lost in a fight."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TEAM_FIELD_NUMBER: builtins.int
+    DEATHS_FIELD_NUMBER: builtins.int
+    team: builtins.int
+    """The side."""
+    deaths: builtins.int
+    """Its players who were killed."""
+    def __init__(
+        self,
+        *,
+        team: builtins.int = ...,
+        deaths: builtins.int = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["deaths", b"deaths", "team", b"team"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___DemFightSide: typing_extensions.TypeAlias = DemFightSide
+
+@typing.final
+class DemObjective(google.protobuf.message.Message):
+    """An objective, as in fact_objective. Names are cut after 64 bytes."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    ACTOR_FIELD_NUMBER: builtins.int
+    ACTOR_TEAM_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    DENIED_FIELD_NUMBER: builtins.int
+    tick: builtins.int
+    """When it was."""
+    type: replayd.dem.v1.events_pb2.ObjectiveType.ValueType
+    """What happened."""
+    actor: builtins.str
+    """Who did it, as in DemKill. Empty for nobody."""
+    actor_team: builtins.int
+    """The team of who did it. Absent when not known."""
+    name: builtins.str
+    """What it was. Empty when not known."""
+    team: builtins.int
+    """The side that lost it. Absent when not known."""
+    denied: builtins.bool
+    """True when its own side destroyed it."""
+    def __init__(
+        self,
+        *,
+        tick: builtins.int = ...,
+        type: replayd.dem.v1.events_pb2.ObjectiveType.ValueType = ...,
+        actor: builtins.str = ...,
+        actor_team: builtins.int | None = ...,
+        name: builtins.str = ...,
+        team: builtins.int | None = ...,
+        denied: builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actor_team", b"_actor_team", "_team", b"_team", "actor_team", b"actor_team", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_actor_team", b"_actor_team", "_team", b"_team", "actor", b"actor", "actor_team", b"actor_team", "denied", b"denied", "name", b"name", "team", b"team", "tick", b"tick", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__actor_team: typing_extensions.TypeAlias = typing.Literal["actor_team"]
+    _WhichOneofArgType__actor_team: typing_extensions.TypeAlias = typing.Literal["_actor_team", b"_actor_team"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__actor_team) -> _WhichOneofReturnType__actor_team | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___DemObjective: typing_extensions.TypeAlias = DemObjective
 
 @typing.final
 class DemRound(google.protobuf.message.Message):
@@ -784,6 +955,8 @@ class DemPlayer(google.protobuf.message.Message):
     LAST_HITS_FIELD_NUMBER: builtins.int
     DENIES_FIELD_NUMBER: builtins.int
     ROUNDS_FIELD_NUMBER: builtins.int
+    WARDS_PLACED_FIELD_NUMBER: builtins.int
+    WARDS_DESTROYED_FIELD_NUMBER: builtins.int
     number: builtins.int
     """The number of the player's entity, or its place in an entity that has all players."""
     name: builtins.str
@@ -812,6 +985,10 @@ class DemPlayer(google.protobuf.message.Message):
     """Dota 2, Deadlock: last hits."""
     denies: builtins.int
     """Dota 2, Deadlock: denies."""
+    wards_placed: builtins.int
+    """Dota 2: wards that the player placed, by fact_ward."""
+    wards_destroyed: builtins.int
+    """Dota 2: wards of the other side that the player destroyed, by fact_objective."""
     @property
     def rounds(self) -> Global___DemPlayerRounds:
         """Counter-Strike 2: what the player did in the rounds that ended, without the warm-up. Absent before the first one."""
@@ -834,10 +1011,12 @@ class DemPlayer(google.protobuf.message.Message):
         last_hits: builtins.int | None = ...,
         denies: builtins.int | None = ...,
         rounds: Global___DemPlayerRounds | None = ...,
+        wards_placed: builtins.int = ...,
+        wards_destroyed: builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_denies", b"_denies", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_money", b"_money", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "money", b"money", "net_worth", b"net_worth", "rounds", b"rounds", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_denies", b"_denies", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_money", b"_money", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "hero", b"hero", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "money", b"money", "name", b"name", "net_worth", b"net_worth", "number", b"number", "rounds", b"rounds", "score", b"score", "steam_id", b"steam_id", "team", b"team"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists", "_deaths", b"_deaths", "_denies", b"_denies", "_kills", b"_kills", "_last_hits", b"_last_hits", "_level", b"_level", "_money", b"_money", "_net_worth", b"_net_worth", "_score", b"_score", "_steam_id", b"_steam_id", "_team", b"_team", "assists", b"assists", "deaths", b"deaths", "denies", b"denies", "hero", b"hero", "kills", b"kills", "last_hits", b"last_hits", "level", b"level", "money", b"money", "name", b"name", "net_worth", b"net_worth", "number", b"number", "rounds", b"rounds", "score", b"score", "steam_id", b"steam_id", "team", b"team", "wards_destroyed", b"wards_destroyed", "wards_placed", b"wards_placed"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__assists: typing_extensions.TypeAlias = typing.Literal["assists"]
     _WhichOneofArgType__assists: typing_extensions.TypeAlias = typing.Literal["_assists", b"_assists"]
@@ -909,6 +1088,9 @@ class DemPlayerRounds(google.protobuf.message.Message):
     CLUTCHES_FIELD_NUMBER: builtins.int
     CLUTCHES_WON_FIELD_NUMBER: builtins.int
     MONEY_SPENT_FIELD_NUMBER: builtins.int
+    GRENADES_FIELD_NUMBER: builtins.int
+    BLINDED_FIELD_NUMBER: builtins.int
+    BLINDED_SECONDS_FIELD_NUMBER: builtins.int
     rounds: builtins.int
     """The number of rounds."""
     won: builtins.int
@@ -943,6 +1125,12 @@ class DemPlayerRounds(google.protobuf.message.Message):
     """Those of them that the player's side won."""
     money_spent: builtins.int
     """What the player paid."""
+    grenades: builtins.int
+    """Grenades that went off."""
+    blinded: builtins.int
+    """Players of the other side who were blinded: one counts as often as blinded."""
+    blinded_seconds: builtins.float
+    """How long these were blinded, in seconds."""
     def __init__(
         self,
         *,
@@ -963,8 +1151,11 @@ class DemPlayerRounds(google.protobuf.message.Message):
         clutches: builtins.int = ...,
         clutches_won: builtins.int = ...,
         money_spent: builtins.int = ...,
+        grenades: builtins.int = ...,
+        blinded: builtins.int = ...,
+        blinded_seconds: builtins.float = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["assists", b"assists", "clutches", b"clutches", "clutches_won", b"clutches_won", "damage", b"damage", "deaths", b"deaths", "flash_assists", b"flash_assists", "headshots", b"headshots", "kast", b"kast", "kills", b"kills", "money_spent", b"money_spent", "opening_deaths", b"opening_deaths", "opening_kills", b"opening_kills", "rounds", b"rounds", "traded", b"traded", "trades", b"trades", "utility_damage", b"utility_damage", "won", b"won"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["assists", b"assists", "blinded", b"blinded", "blinded_seconds", b"blinded_seconds", "clutches", b"clutches", "clutches_won", b"clutches_won", "damage", b"damage", "deaths", b"deaths", "flash_assists", b"flash_assists", "grenades", b"grenades", "headshots", b"headshots", "kast", b"kast", "kills", b"kills", "money_spent", b"money_spent", "opening_deaths", b"opening_deaths", "opening_kills", b"opening_kills", "rounds", b"rounds", "traded", b"traded", "trades", b"trades", "utility_damage", b"utility_damage", "won", b"won"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___DemPlayerRounds: typing_extensions.TypeAlias = DemPlayerRounds

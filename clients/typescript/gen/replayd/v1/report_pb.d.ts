@@ -7,7 +7,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Finish, Participant, Replay } from "./replay_pb.js";
 import type { Summary } from "../datafile/v1/summary_pb.js";
 import type { PlayerStats, Result, UnitClass, Version } from "../sc2replay/v1/events_pb.js";
-import type { FactRound, FileHeader, Match } from "../dem/v1/events_pb.js";
+import type { FactRound, FileHeader, Match, ObjectiveType } from "../dem/v1/events_pb.js";
 
 /**
  * Describes the file replayd/v1/report.proto.
@@ -699,7 +699,7 @@ export declare const Sc2ReplayUnitsSchema: GenMessage<Sc2ReplayUnits>;
 
 /**
  * A game of the Source 2 engine, by its header, by the entities of the engine at the tick, and by the facts up to there. What a player has
- * is what the game itself has counted; kills and rounds are those of fact_kill, fact_round and fact_player_round.
+ * is what the game itself has counted; kills, rounds, objectives and wards are those of facts.
  *
  * @generated from message replayd.v1.DemReport
  */
@@ -745,6 +745,27 @@ export declare type DemReport = Message<"replayd.v1.DemReport"> & {
    * @generated from field: repeated replayd.v1.DemKill kills = 6;
    */
   kills: DemKill[];
+
+  /**
+   * Dota 2, Deadlock: what the players of each side were worth at the first tick of each minute. At most the last 128.
+   *
+   * @generated from field: repeated replayd.v1.DemEconomy economy = 7;
+   */
+  economy: DemEconomy[];
+
+  /**
+   * Dota 2, Deadlock: fights, by a rule: three or more of the kills above, each within 15 seconds of the one before.
+   *
+   * @generated from field: repeated replayd.v1.DemFight fights = 8;
+   */
+  fights: DemFight[];
+
+  /**
+   * Dota 2, Deadlock: objectives that were taken or lost, in their order, without wards and couriers. At most the last 64.
+   *
+   * @generated from field: repeated replayd.v1.DemObjective objectives = 9;
+   */
+  objectives: DemObjective[];
 };
 
 /**
@@ -752,6 +773,183 @@ export declare type DemReport = Message<"replayd.v1.DemReport"> & {
  * Use `create(DemReportSchema)` to create a new message.
  */
 export declare const DemReportSchema: GenMessage<DemReport>;
+
+/**
+ * What the players of the sides were worth.
+ *
+ * @generated from message replayd.v1.DemEconomy
+ */
+export declare type DemEconomy = Message<"replayd.v1.DemEconomy"> & {
+  /**
+   * When.
+   *
+   * @generated from field: int32 tick = 1;
+   */
+  tick: number;
+
+  /**
+   * The sides 2 and 3.
+   *
+   * @generated from field: repeated replayd.v1.DemSide sides = 2;
+   */
+  sides: DemSide[];
+};
+
+/**
+ * Describes the message replayd.v1.DemEconomy.
+ * Use `create(DemEconomySchema)` to create a new message.
+ */
+export declare const DemEconomySchema: GenMessage<DemEconomy>;
+
+/**
+ * What the players of a side were worth together.
+ *
+ * @generated from message replayd.v1.DemSide
+ */
+export declare type DemSide = Message<"replayd.v1.DemSide"> & {
+  /**
+   * The side.
+   *
+   * @generated from field: int32 team = 1;
+   */
+  team: number;
+
+  /**
+   * Their net worth, as the game counts it.
+   *
+   * @generated from field: int64 net_worth = 2;
+   */
+  netWorth: bigint;
+};
+
+/**
+ * Describes the message replayd.v1.DemSide.
+ * Use `create(DemSideSchema)` to create a new message.
+ */
+export declare const DemSideSchema: GenMessage<DemSide>;
+
+/**
+ * A fight.
+ *
+ * @generated from message replayd.v1.DemFight
+ */
+export declare type DemFight = Message<"replayd.v1.DemFight"> & {
+  /**
+   * The tick of the first kill.
+   *
+   * @generated from field: int32 from_tick = 1;
+   */
+  fromTick: number;
+
+  /**
+   * The tick of the last one.
+   *
+   * @generated from field: int32 to_tick = 2;
+   */
+  toTick: number;
+
+  /**
+   * How many players of the sides 2 and 3 were killed.
+   *
+   * @generated from field: repeated replayd.v1.DemFightSide sides = 3;
+   */
+  sides: DemFightSide[];
+};
+
+/**
+ * Describes the message replayd.v1.DemFight.
+ * Use `create(DemFightSchema)` to create a new message.
+ */
+export declare const DemFightSchema: GenMessage<DemFight>;
+
+/**
+ * What a side lost in a fight.
+ *
+ * @generated from message replayd.v1.DemFightSide
+ */
+export declare type DemFightSide = Message<"replayd.v1.DemFightSide"> & {
+  /**
+   * The side.
+   *
+   * @generated from field: int32 team = 1;
+   */
+  team: number;
+
+  /**
+   * Its players who were killed.
+   *
+   * @generated from field: int32 deaths = 2;
+   */
+  deaths: number;
+};
+
+/**
+ * Describes the message replayd.v1.DemFightSide.
+ * Use `create(DemFightSideSchema)` to create a new message.
+ */
+export declare const DemFightSideSchema: GenMessage<DemFightSide>;
+
+/**
+ * An objective, as in fact_objective. Names are cut after 64 bytes.
+ *
+ * @generated from message replayd.v1.DemObjective
+ */
+export declare type DemObjective = Message<"replayd.v1.DemObjective"> & {
+  /**
+   * When it was.
+   *
+   * @generated from field: int32 tick = 1;
+   */
+  tick: number;
+
+  /**
+   * What happened.
+   *
+   * @generated from field: replayd.dem.v1.ObjectiveType type = 2;
+   */
+  type: ObjectiveType;
+
+  /**
+   * Who did it, as in DemKill. Empty for nobody.
+   *
+   * @generated from field: string actor = 3;
+   */
+  actor: string;
+
+  /**
+   * The team of who did it. Absent when not known.
+   *
+   * @generated from field: optional int32 actor_team = 4;
+   */
+  actorTeam?: number | undefined;
+
+  /**
+   * What it was. Empty when not known.
+   *
+   * @generated from field: string name = 5;
+   */
+  name: string;
+
+  /**
+   * The side that lost it. Absent when not known.
+   *
+   * @generated from field: optional int32 team = 6;
+   */
+  team?: number | undefined;
+
+  /**
+   * True when its own side destroyed it.
+   *
+   * @generated from field: bool denied = 7;
+   */
+  denied: boolean;
+};
+
+/**
+ * Describes the message replayd.v1.DemObjective.
+ * Use `create(DemObjectiveSchema)` to create a new message.
+ */
+export declare const DemObjectiveSchema: GenMessage<DemObjective>;
 
 /**
  * A round of Counter-Strike 2.
@@ -993,6 +1191,20 @@ export declare type DemPlayer = Message<"replayd.v1.DemPlayer"> & {
    * @generated from field: replayd.v1.DemPlayerRounds rounds = 15;
    */
   rounds?: DemPlayerRounds | undefined;
+
+  /**
+   * Dota 2: wards that the player placed, by fact_ward.
+   *
+   * @generated from field: int32 wards_placed = 16;
+   */
+  wardsPlaced: number;
+
+  /**
+   * Dota 2: wards of the other side that the player destroyed, by fact_objective.
+   *
+   * @generated from field: int32 wards_destroyed = 17;
+   */
+  wardsDestroyed: number;
 };
 
 /**
@@ -1125,6 +1337,27 @@ export declare type DemPlayerRounds = Message<"replayd.v1.DemPlayerRounds"> & {
    * @generated from field: int32 money_spent = 17;
    */
   moneySpent: number;
+
+  /**
+   * Grenades that went off.
+   *
+   * @generated from field: int32 grenades = 18;
+   */
+  grenades: number;
+
+  /**
+   * Players of the other side who were blinded: one counts as often as blinded.
+   *
+   * @generated from field: int32 blinded = 19;
+   */
+  blinded: number;
+
+  /**
+   * How long these were blinded, in seconds.
+   *
+   * @generated from field: float blinded_seconds = 20;
+   */
+  blindedSeconds: number;
 };
 
 /**

@@ -58,6 +58,10 @@ class _ObjectiveTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._
     """The Aegis of the Immortal was taken by the other side."""
     OBJECTIVE_TYPE_AEGIS_DENIED: _ObjectiveType.ValueType  # 11
     """The Aegis of the Immortal was destroyed."""
+    OBJECTIVE_TYPE_BOSS: _ObjectiveType.ValueType  # 12
+    """A boss of a side or the mid boss was killed: what the game tells by CCitadelUserMsg_BossKilled."""
+    OBJECTIVE_TYPE_MID_BOSS_SPAWNED: _ObjectiveType.ValueType  # 13
+    """The mid boss came: CCitadelUserMsg_MidBossSpawned."""
 
 class ObjectiveType(_ObjectiveType, metaclass=_ObjectiveTypeEnumTypeWrapper):
     """What happened to an objective."""
@@ -86,6 +90,10 @@ OBJECTIVE_TYPE_AEGIS_STOLEN: ObjectiveType.ValueType  # 10
 """The Aegis of the Immortal was taken by the other side."""
 OBJECTIVE_TYPE_AEGIS_DENIED: ObjectiveType.ValueType  # 11
 """The Aegis of the Immortal was destroyed."""
+OBJECTIVE_TYPE_BOSS: ObjectiveType.ValueType  # 12
+"""A boss of a side or the mid boss was killed: what the game tells by CCitadelUserMsg_BossKilled."""
+OBJECTIVE_TYPE_MID_BOSS_SPAWNED: ObjectiveType.ValueType  # 13
+"""The mid boss came: CCitadelUserMsg_MidBossSpawned."""
 Global___ObjectiveType: typing_extensions.TypeAlias = ObjectiveType
 
 class _GrenadeState:
@@ -187,6 +195,82 @@ RUNE_DEED_BOTTLED: RuneDeed.ValueType  # 2
 RUNE_DEED_DENIED: RuneDeed.ValueType  # 3
 """The player destroyed it."""
 Global___RuneDeed: typing_extensions.TypeAlias = RuneDeed
+
+class _WardState:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _WardStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_WardState.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    WARD_STATE_UNSPECIFIED: _WardState.ValueType  # 0
+    """Never sent."""
+    WARD_STATE_PLACED: _WardState.ValueType  # 1
+    """It was placed."""
+    WARD_STATE_GONE: _WardState.ValueType  # 2
+    """It is no more: its time was over, or it was destroyed, which a fact_objective tells."""
+
+class WardState(_WardState, metaclass=_WardStateEnumTypeWrapper):
+    """What became of a ward."""
+
+WARD_STATE_UNSPECIFIED: WardState.ValueType  # 0
+"""Never sent."""
+WARD_STATE_PLACED: WardState.ValueType  # 1
+"""It was placed."""
+WARD_STATE_GONE: WardState.ValueType  # 2
+"""It is no more: its time was over, or it was destroyed, which a fact_objective tells."""
+Global___WardState: typing_extensions.TypeAlias = WardState
+
+class _WardType:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _WardTypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_WardType.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    WARD_TYPE_UNSPECIFIED: _WardType.ValueType  # 0
+    """Never sent."""
+    WARD_TYPE_OBSERVER: _WardType.ValueType  # 1
+    """An observer ward."""
+    WARD_TYPE_SENTRY: _WardType.ValueType  # 2
+    """A sentry ward."""
+
+class WardType(_WardType, metaclass=_WardTypeEnumTypeWrapper):
+    """The type of a ward."""
+
+WARD_TYPE_UNSPECIFIED: WardType.ValueType  # 0
+"""Never sent."""
+WARD_TYPE_OBSERVER: WardType.ValueType  # 1
+"""An observer ward."""
+WARD_TYPE_SENTRY: WardType.ValueType  # 2
+"""A sentry ward."""
+Global___WardType: typing_extensions.TypeAlias = WardType
+
+class _DraftDeed:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _DraftDeedEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_DraftDeed.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    DRAFT_DEED_UNSPECIFIED: _DraftDeed.ValueType  # 0
+    """Never sent."""
+    DRAFT_DEED_BANNED: _DraftDeed.ValueType  # 1
+    """A hero was banned: m_BannedHeroes of the game's rules."""
+    DRAFT_DEED_PICKED: _DraftDeed.ValueType  # 2
+    """A side picked a hero: m_SelectedHeroes of the game's rules, which not all game modes have."""
+    DRAFT_DEED_CHOSEN: _DraftDeed.ValueType  # 3
+    """A player has a hero, or another one than before: m_nSelectedHeroID of the player."""
+
+class DraftDeed(_DraftDeed, metaclass=_DraftDeedEnumTypeWrapper):
+    """What happened in the draft."""
+
+DRAFT_DEED_UNSPECIFIED: DraftDeed.ValueType  # 0
+"""Never sent."""
+DRAFT_DEED_BANNED: DraftDeed.ValueType  # 1
+"""A hero was banned: m_BannedHeroes of the game's rules."""
+DRAFT_DEED_PICKED: DraftDeed.ValueType  # 2
+"""A side picked a hero: m_SelectedHeroes of the game's rules, which not all game modes have."""
+DRAFT_DEED_CHOSEN: DraftDeed.ValueType  # 3
+"""A player has a hero, or another one than before: m_nSelectedHeroID of the player."""
+Global___DraftDeed: typing_extensions.TypeAlias = DraftDeed
 
 class _GamePhase:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -731,6 +815,8 @@ class Event(google.protobuf.message.Message):
     FACT_BUYBACK_FIELD_NUMBER: builtins.int
     FACT_RUNE_FIELD_NUMBER: builtins.int
     FACT_SMOKE_FIELD_NUMBER: builtins.int
+    FACT_WARD_FIELD_NUMBER: builtins.int
+    FACT_DRAFT_FIELD_NUMBER: builtins.int
     DAMAGE_FIELD_NUMBER: builtins.int
     KILL_FIELD_NUMBER: builtins.int
     KILL_STREAK_FIELD_NUMBER: builtins.int
@@ -905,7 +991,7 @@ class Event(google.protobuf.message.Message):
 
     @property
     def fact_objective(self) -> Global___FactObjective:
-        """An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill."""
+        """An objective was taken or lost (Dota 2, Counter-Strike 2, Deadlock). A fact, as fact_kill."""
 
     @property
     def fact_purchase(self) -> Global___FactPurchase:
@@ -930,6 +1016,14 @@ class Event(google.protobuf.message.Message):
     @property
     def fact_smoke(self) -> Global___FactSmoke:
         """A hero was hidden by a Smoke of Deceit (Dota 2). A fact, as fact_kill."""
+
+    @property
+    def fact_ward(self) -> Global___FactWard:
+        """A ward was placed, or is gone (Dota 2). A fact, as fact_kill."""
+
+    @property
+    def fact_draft(self) -> Global___FactDraft:
+        """A hero was banned or picked, or a player has a hero (Dota 2). A fact, as fact_kill."""
 
     @property
     def damage(self) -> Global___Damage:
@@ -1014,6 +1108,8 @@ class Event(google.protobuf.message.Message):
         fact_buyback: Global___FactBuyback | None = ...,
         fact_rune: Global___FactRune | None = ...,
         fact_smoke: Global___FactSmoke | None = ...,
+        fact_ward: Global___FactWard | None = ...,
+        fact_draft: Global___FactDraft | None = ...,
         damage: Global___Damage | None = ...,
         kill: Global___Kill | None = ...,
         kill_streak: Global___KillStreak | None = ...,
@@ -1023,11 +1119,11 @@ class Event(google.protobuf.message.Message):
         voice: Global___Voice | None = ...,
         match_summary: Global___MatchSummary | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_blind", b"fact_blind", "fact_buyback", b"fact_buyback", "fact_damage", b"fact_damage", "fact_grenade", b"fact_grenade", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fact_rune", b"fact_rune", "fact_smoke", b"fact_smoke", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_blind", b"fact_blind", "fact_buyback", b"fact_buyback", "fact_damage", b"fact_damage", "fact_draft", b"fact_draft", "fact_grenade", b"fact_grenade", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fact_rune", b"fact_rune", "fact_smoke", b"fact_smoke", "fact_ward", b"fact_ward", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_blind", b"fact_blind", "fact_buyback", b"fact_buyback", "fact_damage", b"fact_damage", "fact_grenade", b"fact_grenade", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fact_rune", b"fact_rune", "fact_smoke", b"fact_smoke", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["ability_change", b"ability_change", "at_tick", b"at_tick", "chat", b"chat", "chat_event", b"chat_event", "chat_wheel", b"chat_wheel", "class_info", b"class_info", "combat_log", b"combat_log", "command", b"command", "console_cmd", b"console_cmd", "damage", b"damage", "entity_created", b"entity_created", "entity_deleted", b"entity_deleted", "entity_entered", b"entity_entered", "entity_left", b"entity_left", "entity_updated", b"entity_updated", "fact_blind", b"fact_blind", "fact_buyback", b"fact_buyback", "fact_damage", b"fact_damage", "fact_draft", b"fact_draft", "fact_grenade", b"fact_grenade", "fact_kill", b"fact_kill", "fact_objective", b"fact_objective", "fact_player_round", b"fact_player_round", "fact_purchase", b"fact_purchase", "fact_round", b"fact_round", "fact_rune", b"fact_rune", "fact_smoke", b"fact_smoke", "fact_ward", b"fact_ward", "fault", b"fault", "file_header", b"file_header", "file_info", b"file_info", "game_event", b"game_event", "game_event_type", b"game_event_type", "impact", b"impact", "key_frame", b"key_frame", "kill", b"kill", "kill_streak", b"kill_streak", "kind", b"kind", "map_line", b"map_line", "match_summary", b"match_summary", "message", b"message", "modifier", b"modifier", "order", b"order", "ping", b"ping", "player_info", b"player_info", "sample_entity", b"sample_entity", "sample_player", b"sample_player", "serializer", b"serializer", "server_cvar", b"server_cvar", "server_info", b"server_info", "shot", b"shot", "sound", b"sound", "stop", b"stop", "string_table", b"string_table", "string_table_entry", b"string_table_entry", "sync_tick", b"sync_tick", "tick", b"tick", "user_cmd", b"user_cmd", "voice", b"voice"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "fact_round", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["entity_updated", "entity_created", "entity_entered", "entity_left", "entity_deleted", "tick", "combat_log", "game_event", "string_table_entry", "modifier", "order", "sound", "user_cmd", "message", "chat_event", "chat", "ping", "map_line", "chat_wheel", "file_header", "file_info", "server_info", "class_info", "serializer", "string_table", "game_event_type", "console_cmd", "sync_tick", "key_frame", "stop", "command", "fault", "server_cvar", "player_info", "sample_entity", "sample_player", "fact_kill", "fact_damage", "fact_round", "fact_player_round", "fact_objective", "fact_purchase", "fact_grenade", "fact_blind", "fact_buyback", "fact_rune", "fact_smoke", "fact_ward", "fact_draft", "damage", "kill", "kill_streak", "ability_change", "shot", "impact", "voice", "match_summary"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -2049,6 +2145,9 @@ class FactPlayerRound(google.protobuf.message.Message):
     CLUTCH_FIELD_NUMBER: builtins.int
     EQUIPMENT_VALUE_FIELD_NUMBER: builtins.int
     MONEY_SPENT_FIELD_NUMBER: builtins.int
+    GRENADES_FIELD_NUMBER: builtins.int
+    BLINDED_FIELD_NUMBER: builtins.int
+    BLINDED_SECONDS_FIELD_NUMBER: builtins.int
     number: builtins.int
     """The number of the round, as in fact_round."""
     won: builtins.bool
@@ -2083,6 +2182,12 @@ class FactPlayerRound(google.protobuf.message.Message):
     """The value of what the player carried when the players could move, as the game counts it."""
     money_spent: builtins.int
     """What the player paid in the round, as the game counts it."""
+    grenades: builtins.int
+    """Grenades of the player that went off, by fact_grenade."""
+    blinded: builtins.int
+    """Players of the other side whom the player blinded, by fact_blind: one counts as often as blinded."""
+    blinded_seconds: builtins.float
+    """How long these were blinded, in seconds."""
     @property
     def player(self) -> Global___Actor:
         """The player."""
@@ -2108,10 +2213,13 @@ class FactPlayerRound(google.protobuf.message.Message):
         clutch: builtins.int | None = ...,
         equipment_value: builtins.int | None = ...,
         money_spent: builtins.int | None = ...,
+        grenades: builtins.int = ...,
+        blinded: builtins.int = ...,
+        blinded_seconds: builtins.float = ...,
     ) -> None: ...
     _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch", "_equipment_value", b"_equipment_value", "_money_spent", b"_money_spent", "_number", b"_number", "clutch", b"clutch", "equipment_value", b"equipment_value", "money_spent", b"money_spent", "number", b"number", "player", b"player"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch", "_equipment_value", b"_equipment_value", "_money_spent", b"_money_spent", "_number", b"_number", "assists", b"assists", "clutch", b"clutch", "damage", b"damage", "died", b"died", "equipment_value", b"equipment_value", "flash_assists", b"flash_assists", "headshots", b"headshots", "kast", b"kast", "kills", b"kills", "money_spent", b"money_spent", "number", b"number", "opening_death", b"opening_death", "opening_kill", b"opening_kill", "player", b"player", "traded", b"traded", "trades", b"trades", "utility_damage", b"utility_damage", "won", b"won"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch", "_equipment_value", b"_equipment_value", "_money_spent", b"_money_spent", "_number", b"_number", "assists", b"assists", "blinded", b"blinded", "blinded_seconds", b"blinded_seconds", "clutch", b"clutch", "damage", b"damage", "died", b"died", "equipment_value", b"equipment_value", "flash_assists", b"flash_assists", "grenades", b"grenades", "headshots", b"headshots", "kast", b"kast", "kills", b"kills", "money_spent", b"money_spent", "number", b"number", "opening_death", b"opening_death", "opening_kill", b"opening_kill", "player", b"player", "traded", b"traded", "trades", b"trades", "utility_damage", b"utility_damage", "won", b"won"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__clutch: typing_extensions.TypeAlias = typing.Literal["clutch"]
     _WhichOneofArgType__clutch: typing_extensions.TypeAlias = typing.Literal["_clutch", b"_clutch"]
@@ -2134,7 +2242,8 @@ Global___FactPlayerRound: typing_extensions.TypeAlias = FactPlayerRound
 
 @typing.final
 class FactObjective(google.protobuf.message.Message):
-    """An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
+    """An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2, by messages
+    347 and 349 in Deadlock.
 
     Not proven, as fact_round.
     """
@@ -2150,11 +2259,11 @@ class FactObjective(google.protobuf.message.Message):
     type: Global___ObjectiveType.ValueType
     """What happened."""
     name: builtins.str
-    """Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis."""
+    """Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis. Deadlock: the class of the boss, such as "CNPC_Boss_Tier2"."""
     team: builtins.int
-    """Dota 2: the side that lost a building, a ward or a courier. Absent for others."""
+    """Dota 2: the side that lost a building, a ward or a courier. Deadlock: the side of a boss, as the game tells it. Absent for others."""
     site: builtins.int
-    """Counter-Strike 2: the site: the game's number. Absent in Dota 2."""
+    """Counter-Strike 2: the site: the game's number. Absent in other games."""
     denied: builtins.bool
     """Dota 2: true for a building or a ward whose own side destroyed it."""
     @property
@@ -2412,6 +2521,118 @@ class FactSmoke(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___FactSmoke: typing_extensions.TypeAlias = FactSmoke
+
+@typing.final
+class FactWard(google.protobuf.message.Message):
+    """A ward was placed, or is gone: by the entities of the classes CDOTA_NPC_Observer_Ward and CDOTA_NPC_Observer_Ward_TrueSight. A ward that
+    is there when the recording begins was not placed in it.
+
+    Not proven, as fact_kill.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: builtins.int
+    TYPE_FIELD_NUMBER: builtins.int
+    PLAYER_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    INDEX_FIELD_NUMBER: builtins.int
+    PLACE_FIELD_NUMBER: builtins.int
+    PLACED_TICK_FIELD_NUMBER: builtins.int
+    state: Global___WardState.ValueType
+    """What became of it."""
+    type: Global___WardType.ValueType
+    """What it is."""
+    team: builtins.int
+    """The side of the ward: 2 or 3. Absent when not known."""
+    index: builtins.int
+    """Slot of its entity."""
+    placed_tick: builtins.int
+    """The tick in which one that is gone was placed. Absent when that is not in the file, and for one that is placed."""
+    @property
+    def player(self) -> Global___Actor:
+        """Who placed it, by the owner of its entity; the side alone when the player is not known."""
+
+    @property
+    def place(self) -> Global___Vector:
+        """Where it is, in world units. Absent when not known."""
+
+    def __init__(
+        self,
+        *,
+        state: Global___WardState.ValueType = ...,
+        type: Global___WardType.ValueType = ...,
+        player: Global___Actor | None = ...,
+        team: builtins.int | None = ...,
+        index: builtins.int = ...,
+        place: Global___Vector | None = ...,
+        placed_tick: builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_placed_tick", b"_placed_tick", "_team", b"_team", "place", b"place", "placed_tick", b"placed_tick", "player", b"player", "team", b"team"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_placed_tick", b"_placed_tick", "_team", b"_team", "index", b"index", "place", b"place", "placed_tick", b"placed_tick", "player", b"player", "state", b"state", "team", b"team", "type", b"type"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__placed_tick: typing_extensions.TypeAlias = typing.Literal["placed_tick"]
+    _WhichOneofArgType__placed_tick: typing_extensions.TypeAlias = typing.Literal["_placed_tick", b"_placed_tick"]
+    _WhichOneofReturnType__team: typing_extensions.TypeAlias = typing.Literal["team"]
+    _WhichOneofArgType__team: typing_extensions.TypeAlias = typing.Literal["_team", b"_team"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__placed_tick) -> _WhichOneofReturnType__placed_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__team) -> _WhichOneofReturnType__team | None: ...
+
+Global___FactWard: typing_extensions.TypeAlias = FactWard
+
+@typing.final
+class FactDraft(google.protobuf.message.Message):
+    """A hero was banned or picked, or a player has one, before the heroes come to the map. What was done when the recording began is not told. The
+    sides, and the order at the end, are in file_info.
+
+    Not proven, as fact_kill.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DEED_FIELD_NUMBER: builtins.int
+    PLAYER_FIELD_NUMBER: builtins.int
+    HERO_ID_FIELD_NUMBER: builtins.int
+    HERO_NAME_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    deed: Global___DraftDeed.ValueType
+    """What happened."""
+    hero_id: builtins.int
+    """The hero: the game's number."""
+    hero_name: builtins.str
+    """Its name, such as "npc_dota_hero_axe". Absent when not known."""
+    number: builtins.int
+    """The place in the game's list of bans or of picks, from 1. Absent for CHOSEN."""
+    @property
+    def player(self) -> Global___Actor:
+        """Who has the hero. Absent for a ban or a pick of a side."""
+
+    def __init__(
+        self,
+        *,
+        deed: Global___DraftDeed.ValueType = ...,
+        player: Global___Actor | None = ...,
+        hero_id: builtins.int = ...,
+        hero_name: builtins.str | None = ...,
+        number: builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name", "_number", b"_number", "hero_name", b"hero_name", "number", b"number", "player", b"player"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name", "_number", b"_number", "deed", b"deed", "hero_id", b"hero_id", "hero_name", b"hero_name", "number", b"number", "player", b"player"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__hero_name: typing_extensions.TypeAlias = typing.Literal["hero_name"]
+    _WhichOneofArgType__hero_name: typing_extensions.TypeAlias = typing.Literal["_hero_name", b"_hero_name"]
+    _WhichOneofReturnType__number: typing_extensions.TypeAlias = typing.Literal["number"]
+    _WhichOneofArgType__number: typing_extensions.TypeAlias = typing.Literal["_number", b"_number"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__hero_name) -> _WhichOneofReturnType__hero_name | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__number) -> _WhichOneofReturnType__number | None: ...
+
+Global___FactDraft: typing_extensions.TypeAlias = FactDraft
 
 @typing.final
 class EntityLeft(google.protobuf.message.Message):

@@ -391,7 +391,7 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
     case: "factPlayerRound";
   } | {
     /**
-     * An objective was taken or lost (Dota 2, Counter-Strike 2). A fact, as fact_kill.
+     * An objective was taken or lost (Dota 2, Counter-Strike 2, Deadlock). A fact, as fact_kill.
      *
      * @generated from field: replayd.dem.v1.FactObjective fact_objective = 53;
      */
@@ -445,6 +445,22 @@ export declare type Event = Message$1<"replayd.dem.v1.Event"> & {
      */
     value: FactSmoke;
     case: "factSmoke";
+  } | {
+    /**
+     * A ward was placed, or is gone (Dota 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactWard fact_ward = 60;
+     */
+    value: FactWard;
+    case: "factWard";
+  } | {
+    /**
+     * A hero was banned or picked, or a player has a hero (Dota 2). A fact, as fact_kill.
+     *
+     * @generated from field: replayd.dem.v1.FactDraft fact_draft = 61;
+     */
+    value: FactDraft;
+    case: "factDraft";
   } | {
     /**
      * An entity was hurt (Deadlock, Counter-Strike 2).
@@ -1727,6 +1743,27 @@ export declare type FactPlayerRound = Message$1<"replayd.dem.v1.FactPlayerRound"
    * @generated from field: optional int32 money_spent = 18;
    */
   moneySpent?: number | undefined;
+
+  /**
+   * Grenades of the player that went off, by fact_grenade.
+   *
+   * @generated from field: int32 grenades = 19;
+   */
+  grenades: number;
+
+  /**
+   * Players of the other side whom the player blinded, by fact_blind: one counts as often as blinded.
+   *
+   * @generated from field: int32 blinded = 20;
+   */
+  blinded: number;
+
+  /**
+   * How long these were blinded, in seconds.
+   *
+   * @generated from field: float blinded_seconds = 21;
+   */
+  blindedSeconds: number;
 };
 
 /**
@@ -1736,7 +1773,8 @@ export declare type FactPlayerRound = Message$1<"replayd.dem.v1.FactPlayerRound"
 export declare const FactPlayerRoundSchema: GenMessage<FactPlayerRound>;
 
 /**
- * An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2.
+ * An objective was taken or lost: by game events in Counter-Strike 2, by DEATH of combat_log and by chat_event (Aegis) in Dota 2, by messages
+ * 347 and 349 in Deadlock.
  *
  * Not proven, as fact_round.
  *
@@ -1758,21 +1796,21 @@ export declare type FactObjective = Message$1<"replayd.dem.v1.FactObjective"> & 
   actor?: Actor | undefined;
 
   /**
-   * Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis.
+   * Dota 2: the unit, such as "npc_dota_badguys_tower1_mid". Absent for an Aegis. Deadlock: the class of the boss, such as "CNPC_Boss_Tier2".
    *
    * @generated from field: optional string name = 3;
    */
   name?: string | undefined;
 
   /**
-   * Dota 2: the side that lost a building, a ward or a courier. Absent for others.
+   * Dota 2: the side that lost a building, a ward or a courier. Deadlock: the side of a boss, as the game tells it. Absent for others.
    *
    * @generated from field: optional int32 team = 4;
    */
   team?: number | undefined;
 
   /**
-   * Counter-Strike 2: the site: the game's number. Absent in Dota 2.
+   * Counter-Strike 2: the site: the game's number. Absent in other games.
    *
    * @generated from field: optional int32 site = 5;
    */
@@ -2014,6 +2052,122 @@ export declare type FactSmoke = Message$1<"replayd.dem.v1.FactSmoke"> & {
  * Use `create(FactSmokeSchema)` to create a new message.
  */
 export declare const FactSmokeSchema: GenMessage<FactSmoke>;
+
+/**
+ * A ward was placed, or is gone: by the entities of the classes CDOTA_NPC_Observer_Ward and CDOTA_NPC_Observer_Ward_TrueSight. A ward that
+ * is there when the recording begins was not placed in it.
+ *
+ * Not proven, as fact_kill.
+ *
+ * @generated from message replayd.dem.v1.FactWard
+ */
+export declare type FactWard = Message$1<"replayd.dem.v1.FactWard"> & {
+  /**
+   * What became of it.
+   *
+   * @generated from field: replayd.dem.v1.WardState state = 1;
+   */
+  state: WardState;
+
+  /**
+   * What it is.
+   *
+   * @generated from field: replayd.dem.v1.WardType type = 2;
+   */
+  type: WardType;
+
+  /**
+   * Who placed it, by the owner of its entity; the side alone when the player is not known.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 3;
+   */
+  player?: Actor | undefined;
+
+  /**
+   * The side of the ward: 2 or 3. Absent when not known.
+   *
+   * @generated from field: optional int32 team = 4;
+   */
+  team?: number | undefined;
+
+  /**
+   * Slot of its entity.
+   *
+   * @generated from field: uint32 index = 5;
+   */
+  index: number;
+
+  /**
+   * Where it is, in world units. Absent when not known.
+   *
+   * @generated from field: replayd.dem.v1.Vector place = 6;
+   */
+  place?: Vector | undefined;
+
+  /**
+   * The tick in which one that is gone was placed. Absent when that is not in the file, and for one that is placed.
+   *
+   * @generated from field: optional int32 placed_tick = 7;
+   */
+  placedTick?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactWard.
+ * Use `create(FactWardSchema)` to create a new message.
+ */
+export declare const FactWardSchema: GenMessage<FactWard>;
+
+/**
+ * A hero was banned or picked, or a player has one, before the heroes come to the map. What was done when the recording began is not told. The
+ * sides, and the order at the end, are in file_info.
+ *
+ * Not proven, as fact_kill.
+ *
+ * @generated from message replayd.dem.v1.FactDraft
+ */
+export declare type FactDraft = Message$1<"replayd.dem.v1.FactDraft"> & {
+  /**
+   * What happened.
+   *
+   * @generated from field: replayd.dem.v1.DraftDeed deed = 1;
+   */
+  deed: DraftDeed;
+
+  /**
+   * Who has the hero. Absent for a ban or a pick of a side.
+   *
+   * @generated from field: replayd.dem.v1.Actor player = 2;
+   */
+  player?: Actor | undefined;
+
+  /**
+   * The hero: the game's number.
+   *
+   * @generated from field: int32 hero_id = 3;
+   */
+  heroId: number;
+
+  /**
+   * Its name, such as "npc_dota_hero_axe". Absent when not known.
+   *
+   * @generated from field: optional string hero_name = 4;
+   */
+  heroName?: string | undefined;
+
+  /**
+   * The place in the game's list of bans or of picks, from 1. Absent for CHOSEN.
+   *
+   * @generated from field: optional int32 number = 5;
+   */
+  number?: number | undefined;
+};
+
+/**
+ * Describes the message replayd.dem.v1.FactDraft.
+ * Use `create(FactDraftSchema)` to create a new message.
+ */
+export declare const FactDraftSchema: GenMessage<FactDraft>;
 
 /**
  * An entity left the recorder's view.
@@ -6594,6 +6748,20 @@ export enum ObjectiveType {
    * @generated from enum value: OBJECTIVE_TYPE_AEGIS_DENIED = 11;
    */
   AEGIS_DENIED = 11,
+
+  /**
+   * A boss of a side or the mid boss was killed: what the game tells by CCitadelUserMsg_BossKilled.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_BOSS = 12;
+   */
+  BOSS = 12,
+
+  /**
+   * The mid boss came: CCitadelUserMsg_MidBossSpawned.
+   *
+   * @generated from enum value: OBJECTIVE_TYPE_MID_BOSS_SPAWNED = 13;
+   */
+  MID_BOSS_SPAWNED = 13,
 }
 
 /**
@@ -6748,6 +6916,112 @@ export enum RuneDeed {
  * Describes the enum replayd.dem.v1.RuneDeed.
  */
 export declare const RuneDeedSchema: GenEnum<RuneDeed>;
+
+/**
+ * What became of a ward.
+ *
+ * @generated from enum replayd.dem.v1.WardState
+ */
+export enum WardState {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: WARD_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was placed.
+   *
+   * @generated from enum value: WARD_STATE_PLACED = 1;
+   */
+  PLACED = 1,
+
+  /**
+   * It is no more: its time was over, or it was destroyed, which a fact_objective tells.
+   *
+   * @generated from enum value: WARD_STATE_GONE = 2;
+   */
+  GONE = 2,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.WardState.
+ */
+export declare const WardStateSchema: GenEnum<WardState>;
+
+/**
+ * The type of a ward.
+ *
+ * @generated from enum replayd.dem.v1.WardType
+ */
+export enum WardType {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: WARD_TYPE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * An observer ward.
+   *
+   * @generated from enum value: WARD_TYPE_OBSERVER = 1;
+   */
+  OBSERVER = 1,
+
+  /**
+   * A sentry ward.
+   *
+   * @generated from enum value: WARD_TYPE_SENTRY = 2;
+   */
+  SENTRY = 2,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.WardType.
+ */
+export declare const WardTypeSchema: GenEnum<WardType>;
+
+/**
+ * What happened in the draft.
+ *
+ * @generated from enum replayd.dem.v1.DraftDeed
+ */
+export enum DraftDeed {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: DRAFT_DEED_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A hero was banned: m_BannedHeroes of the game's rules.
+   *
+   * @generated from enum value: DRAFT_DEED_BANNED = 1;
+   */
+  BANNED = 1,
+
+  /**
+   * A side picked a hero: m_SelectedHeroes of the game's rules, which not all game modes have.
+   *
+   * @generated from enum value: DRAFT_DEED_PICKED = 2;
+   */
+  PICKED = 2,
+
+  /**
+   * A player has a hero, or another one than before: m_nSelectedHeroID of the player.
+   *
+   * @generated from enum value: DRAFT_DEED_CHOSEN = 3;
+   */
+  CHOSEN = 3,
+}
+
+/**
+ * Describes the enum replayd.dem.v1.DraftDeed.
+ */
+export declare const DraftDeedSchema: GenEnum<DraftDeed>;
 
 /**
  * A phase of a game of Dota. The numbers are the game's own plus one. Phases newer than this list are sent as their
