@@ -90,7 +90,12 @@ func (a *Archive) Merge(ctx context.Context) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer func() {
+		if errors.Is(err, context.Canceled) {
+			err = context.Cause(ctx) // such as that the lease is lost
+		}
+		err = errors.Join(err, release())
+	}()
 	if err := a.load(ctx); err != nil {
 		return report, err
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,21 +40,23 @@ func (d dead) Commit(ctx context.Context, name, draft, version string, files map
 	return d.Dir.Commit(ctx, name, draft, version, files)
 }
 
+// unpublished makes an archive of which something is left to put, and returns a file that is missing.
+func unpublished(t *testing.T, dir string) (missing string) {
+	t.Helper()
+	stage(t, dir, again(t, t.TempDir(), 0, true), "finish")
+	merge(t, dir, archive.Options{})
+	missing = filepath.Join(dir, "teehistorian", "finish", "metadata", "version-hint.text")
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	return missing
+}
+
 // TestLease: whoever merges for longer than the time of the lease keeps it. That of a process that was killed ends after this time, and one that
 // was given back at once.
 func TestLease(t *testing.T) {
-	dir, games := t.TempDir(), t.TempDir()
-	stage(t, dir, again(t, games, 0, true), "finish")
-	merge(t, dir, archive.Options{})
-	hints, err := filepath.Glob(filepath.Join(dir, "*", "*", "metadata", "version-hint.text"))
-	if err != nil || len(hints) == 0 {
-		t.Fatal(hints, err)
-	}
-	for _, hint := range hints { // so that there is something to put
-		if err := os.Remove(hint); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := t.TempDir()
+	missing := unpublished(t, dir)
 	synctest.Test(t, func(t *testing.T) {
 		o := archive.Options{Lease: time.Minute}
 		takes := func(p archive.Place, want error, lasts time.Duration) {
@@ -73,11 +77,46 @@ func TestLease(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "lease.json")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(hints[0]); err != nil {
+		if err := os.Remove(missing); err != nil {
 			t.Fatal(err)
 		}
 		takes(dead{place(dir)}, errKilled, 0)
 		takes(place(dir), nil, o.Lease)
+	})
+}
+
+// stalled is a place whose process stands still when it looks at the lease for the second time.
+type stalled struct {
+	slow
+
+	looked *atomic.Int64
+}
+
+func (s stalled) Version(ctx context.Context, name string) (string, error) {
+	if name == "lease.json" && s.looked.Add(1) == 2 {
+		time.Sleep(10 * time.Minute)
+	}
+	return s.slow.Version(ctx, name)
+}
+
+// TestLostLease: whoever stood still for longer than its lease leaves the lease to the process that has taken it, and says so.
+func TestLostLease(t *testing.T) {
+	dir := t.TempDir()
+	unpublished(t, dir)
+	synctest.Test(t, func(t *testing.T) {
+		o := archive.Options{Lease: time.Minute}
+		first, second := slow{place(dir), &sync.Once{}, time.Hour}, slow{place(dir), &sync.Once{}, time.Hour}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := archive.New(stalled{first, &atomic.Int64{}}, o).Merge(t.Context()); err == nil || !strings.Contains(err.Error(), "the lease is lost") {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Second)
+		if _, err := archive.New(second, o).Merge(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
 	})
 }
 

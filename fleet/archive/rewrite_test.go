@@ -65,6 +65,28 @@ func TestRewrite(t *testing.T) {
 	merge(t, dir, archive.Options{})
 	merge(t, want, archive.Options{})
 	compare(t, rowsOf(t, dir), rowsOf(t, want))
+	for _, name := range deletesOf(t, dir, "finish") {
+		rows := parquet(t, name)
+		for i := range int(rows.NumRows()) {
+			if _, err := os.Stat(text(t, rows, 0, i)); err != nil {
+				t.Error("rows are deleted of a file that is gone:", err)
+			}
+		}
+	}
+}
+
+// deletesOf returns the files of deleted positions that a table has.
+func deletesOf(t *testing.T, dir, table string) (names []string) {
+	t.Helper()
+	m := metadataOf(t, filepath.Join(dir, "teehistorian", table, "metadata", "version-hint.text"))
+	for _, at := range manifests(t, m.Snapshots[len(m.Snapshots)-1].List) {
+		for _, f := range filesOf(t, at.path, at.length) {
+			if f.content != 0 {
+				names = append(names, f.path)
+			}
+		}
+	}
+	return names
 }
 
 // parquets returns the files of tables below a directory.
@@ -81,7 +103,7 @@ func parquets(t *testing.T, dir string) map[string]bool {
 	return all
 }
 
-// TestWorn: a file of which many rows are deleted is written again.
+// TestWorn: a file of which many rows are deleted is written again, and then nothing says any more that they are.
 func TestWorn(t *testing.T) {
 	dir, games := t.TempDir(), t.TempDir()
 	for n := range 4 {
@@ -100,6 +122,11 @@ func TestWorn(t *testing.T) {
 	}
 	merge(t, want, archive.Options{})
 	compare(t, rowsOf(t, dir), rowsOf(t, want))
+	for _, table := range []string{"player_diff", "replays"} {
+		if names := deletesOf(t, dir, table); len(names) > 0 {
+			t.Errorf("%v have deleted positions of files that are gone", names)
+		}
+	}
 }
 
 // TestDamagedTable: a file that is damaged on the disk keeps nobody from merging.
