@@ -153,7 +153,7 @@ ATTACKS ?= short
 
 .PHONY: oracle
 oracle: build ## Make random requests at every door, and compare what comes with what the documents say (ORACLE=5000 of each format for the long form)
-	$(GO) test -timeout 2h -run 'TestRandomRequests$$|TestFollowIntoArchive$$' ./service -requests $(or $(ORACLE),600) -seed $${SEED:-1} -program $(CURDIR)/bin/replayd
+	$(GO) test -timeout 2h -run 'TestRandomRequests$$|TestRandomRequestsOfPlayed|TestFollowIntoArchive$$' ./service -requests $(or $(ORACLE),600) -seed $${SEED:-1} -program $(CURDIR)/bin/replayd
 
 .PHONY: check-match
 check-match: ## Compare the facts of a match with what the game counts, and others say: FILE=match.dem OPENDOTA=match.json or CSDM=match.json

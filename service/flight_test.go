@@ -208,7 +208,7 @@ func TestFlight(t *testing.T) {
 	if !maps.Equal(paged, flights) {
 		t.Errorf("by pages: %v; at once: %v", paged, flights)
 	}
-	if len(flights) != len(names) || withRows < 20 || flights[names[0]] != len(registry.Of(decoders.Teehistorian).Tables.Kinds)-4 { // one only describes a state, two need a map
+	if len(flights) != len(names) || withRows < 20 || flights[names[0]] != len(registry.Of(decoders.Teehistorian).Tables.Kinds)-11 { // one only describes a state, nine need a map
 		t.Errorf("flights %v, %d of them with rows", flights, withRows)
 	}
 }

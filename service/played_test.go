@@ -16,11 +16,14 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
-// playedIn requests what needs the map of a game, and returns its characters, as texts.
+// playedIn requests what needs the map of a game, characters and facts, and returns them as texts.
 func playedIn(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) (all []string, err error) {
 	t.Helper()
 	every := int32(100)
-	req.Include = []*replaydv1.EventFilter{{Kinds: []string{"sample_character"}, Ticks: &replaydv1.TickRange{Every: &every}}}
+	req.Include = []*replaydv1.EventFilter{
+		{Kinds: []string{"sample_character"}, Ticks: &replaydv1.TickRange{Every: &every}},
+		{Kinds: []string{"fact_freeze", "fact_thaw", "fact_hit", "fact_hook", "fact_block", "fact_character_end", "fact_run"}},
+	}
 	stream, err := d.client.StreamEvents(timeout(t), req)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package service_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"flag"
@@ -131,6 +133,27 @@ func TestRandomRequestsOfDamage(t *testing.T) {
 	}
 }
 
+// TestRandomRequestsOfPlayed is TestRandomRequests for games whose map is there, so that they have what needs it.
+func TestRandomRequestsOfPlayed(t *testing.T) {
+	t.Parallel()
+	streamtest.SkipLong(t)
+	const rooms = "../decoders/teehistorian/physics/testdata/rooms/"
+	for _, room := range []string{"arms", "freeze"} {
+		packed, err := gzip.NewReader(bytes.NewReader(read(t, rooms+room+".teehistorian.gz")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		game, err := io.ReadAll(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), room+".teehistorian")
+		write(t, path, game)
+		write(t, strings.TrimSuffix(path, filepath.Ext(path))+".map", read(t, rooms+room+".map"))
+		randomRequests(t, path, *requests/20)
+	}
+}
+
 // replayFiles returns the files to make requests for, by format.
 func replayFiles(tb testing.TB) map[string][]string {
 	tb.Helper()
@@ -183,6 +206,11 @@ func randomRequests(t *testing.T, path string, n int) int {
 	dir := t.TempDir()
 	file := filepath.Base(path)
 	write(t, filepath.Join(dir, file), read(t, path))
+	course := strings.TrimSuffix(path, filepath.Ext(path)) + ".map"
+	played := filepath.Ext(path) == ".teehistorian" && exists(course)
+	if played {
+		write(t, filepath.Join(dir, "course.map"), read(t, course))
+	}
 	w := newWays(t, dir, path)
 	everything := &replaydv1.StreamEventsRequest{Replay: name(file), MaxBatchEvents: 16384}
 	switch {
@@ -190,6 +218,8 @@ func randomRequests(t *testing.T, path string, n int) int {
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_SC2REPLAY)
 	case strings.Contains(path, ".dem"):
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_DEM)
+	case played:
+		everything.Include = streamtest.EverythingPlayed()
 	case strings.Contains(path, ".teehistorian"):
 		everything.Include = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)
 	}
@@ -309,7 +339,7 @@ func (w *ways) choose(random *rand.Rand, o *streamtest.Oracle, req *replaydv1.St
 		}
 	}
 	slices.SortFunc(all, func(a, b way) int { return strings.Compare(a.name, b.name) })
-	if req.GetStart().GetLastEvents() == 0 && req.GetStart().GetNow() == nil {
+	if req.GetStart().GetLastEvents() == 0 && req.GetStart().GetNow() == nil && !streamtest.NeedsMap(req) {
 		all = append(all, way{"upload", w.upload})
 	}
 	finished := o.Err == nil && o.End.GetReason() == replaydv1.EndReason_END_REASON_FINISHED && !strings.HasSuffix(w.path, ".gz")

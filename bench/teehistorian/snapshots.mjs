@@ -1,5 +1,6 @@
 // Compares what replayd calculates of DDNet games (sample_character, sample_shot) with what the server itself told: the snapshots in the
-// demos that it recorded of them. Positions are in the recording; velocities, hooks, weapons, freezes and jumps are not.
+// demos that it recorded of them. Positions are in the recording; velocities, hooks, weapons, freezes and jumps are not. The hits of hammers and
+// the ends of characters are compared with what the server's clients saw of them.
 //
 //   go run ./e2e/record DIRECTORY snapshots
 //   node bench/teehistorian/snapshots.mjs REPLAYD DIRECTORY/snapshots
@@ -23,7 +24,7 @@ const huffman = new Huffman();
 
 /** The sizes of items whose size is not written, by type. */
 const sizes = [0, 10, 6, 5, 4, 3, 8, 4, 15, 22, 5, 17, 3, 2, 2, 2, 2, 3, 3, 3, 3];
-const [laserType, projectileType, characterType] = [3, 2, 9];
+const [laserType, projectileType, characterType, hammerType, deathType] = [3, 2, 9, 16, 17];
 const ddnetCharacter = "76ce455b-f9eb-3a48-add7-e04b941d045c";
 
 /** Reads variable ints. */
@@ -153,6 +154,30 @@ async function samples(path) {
   return found;
 }
 
+/** The hits of hammers and the ends of characters that replayd tells, as texts with the tick. */
+async function happenings(path) {
+  const cat = spawn(replayd, ["cat", path, "--kind", "fact_hit", "--kind", "fact_character_end"], { stdio: ["ignore", "pipe", "inherit"] });
+  const found = [];
+  for await (const line of createInterface({ input: cat.stdout })) {
+    if (!line) continue;
+    const { fact_hit: hit, fact_character_end: end } = JSON.parse(line);
+    if (hit?.weapon === "WEAPON_HAMMER") found.push(`${hit.tick} hammer`);
+    if (end) found.push(`${end.tick} end of ${end.client_id}`);
+  }
+  return found;
+}
+
+/** Compares two lists of texts, of which each may be there more than once. */
+function missing(of, among) {
+  const left = new Map();
+  for (const one of among) left.set(one, (left.get(one) ?? 0) + 1);
+  return of.filter((one) => {
+    const n = left.get(one) ?? 0;
+    left.set(one, n - 1);
+    return n <= 0;
+  });
+}
+
 const total = new Map();
 for (const file of readdirSync(dir).filter((name) => name.endsWith(".demo.gz") && (!only || name.startsWith(only)))) {
   const calculated = await samples(join(dir, file.replace(".demo.gz", ".teehistorian.gz")));
@@ -160,10 +185,14 @@ for (const file of readdirSync(dir).filter((name) => name.endsWith(".demo.gz") &
   const differs = new Map();
   const shown = [];
   const lines = [];
-  let seen = -1;
+  const events = [];
+  let [seen, first] = [-1, -1];
   demo(gunzipSync(readFileSync(join(dir, file))), (tick, items) => {
     if (tick === seen) return; // a key frame is there twice
     seen = tick;
+    if (first < 0) first = tick;
+    for (const _ of of(items, hammerType)) events.push(`${tick} hammer`);
+    for (const [, [, , id]] of of(items, deathType)) events.push(`${tick} end of ${id}`);
     const type = extended(items, ddnetCharacter);
     const more = new Map(of(items, type));
     for (const [id, character] of of(items, characterType)) {
@@ -191,6 +220,10 @@ for (const file of readdirSync(dir).filter((name) => name.endsWith(".demo.gz") &
   if (process.env.TOLD) writeFileSync(join(process.env.TOLD, file.replace(".demo.gz", ".told.gz")), gzipSync(lines.join("\n") + "\n", { level: 9 }));
   console.log(`${file}: ${JSON.stringify(counts)}\n  ${JSON.stringify(Object.fromEntries(differs))}`);
   for (const line of shown) console.log(`    ${line}`);
+  const facts = (await happenings(join(dir, file.replace(".demo.gz", ".teehistorian.gz")))).filter((one) => parseInt(one) >= first && parseInt(one) <= seen);
+  const [lacks, has] = [missing(events, facts), missing(facts, events)];
+  console.log(`  hits of hammers and ends: the server ${events.length}, replayd ${facts.length}; it lacks ${lacks.slice(0, 5)}, and has ${has.slice(0, 5)}`);
+  for (const [key, n] of [["told", events.length], ["lacking", lacks.length], ["not told", has.length]]) total.set(key, (total.get(key) ?? 0) + n);
   for (const [key, n] of [...Object.entries(counts), ...differs]) total.set(key, (total.get(key) ?? 0) + n);
 }
 console.log("all:", JSON.stringify(Object.fromEntries(total)));

@@ -45,7 +45,7 @@ func factKinds(info *replaydv1.GetServerInfoResponse, file string) (kinds []stri
 	}
 	for _, f := range info.GetFormats() {
 		for _, kind := range f.GetKinds() {
-			if f.GetFormat() == format && strings.HasPrefix(kind.GetName(), "fact_") {
+			if f.GetFormat() == format && strings.HasPrefix(kind.GetName(), "fact_") && !kind.GetNeedsMap() {
 				kinds = append(kinds, kind.GetName())
 			}
 		}

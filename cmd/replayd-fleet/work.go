@@ -27,7 +27,7 @@ type workCmd struct {
 	From      []string        `help:"A directory, or s3://BUCKET/PATH, below which jobs may name replays. Repeatable." placeholder:"DIR"`
 	To        string          `help:"The directory, or s3://BUCKET/PATH, to write to." placeholder:"DIR" env:"-"`
 	Staged    bool            `help:"Write one file for each replay, whose rows 'merge' adds to tables of many replays. Otherwise, and for jobs of another format than parquet, the tables of each replay are files of their own." default:"true" negatable:""`
-	Maps      string          `help:"The directory with the maps of games, for jobs for sample_character and sample_shot. Without it these fail." type:"existingdir" placeholder:"DIR"`
+	Maps      string          `help:"The directory with the maps of games, for jobs for kinds that need them, such as sample_character. Without it these fail." type:"existingdir" placeholder:"DIR"`
 	Workers   int             `help:"How many jobs to do at the same time." default:"1"`
 	Temp      string          `help:"The directory for drafts and objects being read. Default: within --to, or for a bucket the system's." placeholder:"DIR"`
 	UntilDone bool            `help:"End when no job is queued or worked on."`

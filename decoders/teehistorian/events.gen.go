@@ -114,6 +114,20 @@ type Event struct {
 	// What flies at the end of a tick. A sample: only sent to those who name the kind, at each 50th tick if they do not say otherwise. It
 	// needs the map.
 	SampleShot SampleShot
+	// A character was frozen. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactFreeze FactFreeze
+	// A character is not frozen any more. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactThaw FactThaw
+	// A weapon hit a character. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactHit FactHit
+	// A hook has let go of a character. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactHook FactHook
+	// A character froze or died soon after another one had hit or held it. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactBlock FactBlock
+	// A character came to its end. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactCharacterEnd FactCharacterEnd
+	// A client has finished a run, and so much of it is proven. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactRun FactRun
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning
 	// The client that the event names, as known after the event. Only present with resolve_players. Absent where the event
@@ -1301,6 +1315,165 @@ type SampleShot struct {
 	Proof Proof
 }
 
+// FactFreeze: A character was frozen, as it follows from the game's rules, the inputs and the map. All facts that need the map, which are those from here on,
+// stand behind the event that begins the next recorded tick, or ends the game, as only then it is known where the characters are; tick is when they
+// happened. proof says whether the positions that are recorded prove what it depends on; all but PROOF_PROVEN is a guess. Names are not part of
+// them: resolve_players adds them. The server must be able to read the map of the game: without it a request for the kind is refused. When thousands of
+// such things happen at once, some are left out.
+type FactFreeze struct {
+	// The client.
+	ClientId int32
+	// Its team, from 0.
+	Team int32
+	// The tick.
+	Tick int32
+	// What froze it.
+	Cause FreezeCause
+	// The recorded coordinate in world units.
+	X int32
+	// The recorded coordinate in world units.
+	Y int32
+	// The client whose character was the last one that hit it or held it with its hook, in the 150 ticks before. Absent without one.
+	OtherClientId int32
+	// What that one did.
+	Contact Contact
+	// The last tick in which it did.
+	ContactTick int32
+	// Whether this is proven.
+	Proof Proof
+	// Why it is not proven.
+	ProofCause ProofCause
+}
+
+// FactThaw: A character is not frozen any more.
+type FactThaw struct {
+	// The client.
+	ClientId int32
+	// Its team, from 0.
+	Team int32
+	// The first tick in which it is not frozen.
+	Tick int32
+	// The tick in which it was frozen.
+	FromTick int32
+	// What ended the freeze.
+	Cause ThawCause
+	// The client whose hammer or laser did. Absent otherwise.
+	OtherClientId int32
+	// Whether all of its ticks are proven, from from_tick on.
+	Proof Proof
+	// Why the first of those that are not proven is not.
+	ProofCause ProofCause
+}
+
+// FactHit: A weapon hit a character. Of each character at most 16 hits in a tick are told.
+type FactHit struct {
+	// The client who hit.
+	ClientId int32
+	// The client whose character was hit. Grenades, shotguns and lasers may hit the one who shot.
+	OtherClientId int32
+	// The team of the character that was hit.
+	Team int32
+	// The tick.
+	Tick int32
+	// The weapon. Bullets of guns, which do nothing, are not told.
+	Weapon Weapon
+	// The recorded coordinate of the character that was hit, in world units.
+	X int32
+	// The recorded coordinate of the character that was hit, in world units.
+	Y int32
+	// Whether both characters and the shot are proven.
+	Proof Proof
+	// Why it is not proven.
+	ProofCause ProofCause
+}
+
+// FactHook: A hook has let go of a character.
+type FactHook struct {
+	// The client whose hook it is.
+	ClientId int32
+	// The client whose character it held.
+	OtherClientId int32
+	// The team of the character whose hook it is.
+	Team int32
+	// The first tick in which it held it.
+	FromTick int32
+	// The last one.
+	Tick int32
+	// Whether all of these ticks are proven.
+	Proof Proof
+	// Why the first of those that are not proven is not.
+	ProofCause ProofCause
+}
+
+// FactBlock: A character froze, or died by a tile or outside of the map, within 150 ticks after another one had hit it or held it with its hook. That the one is
+// because of the other is a rule, and no fact.
+type FactBlock struct {
+	// The client whose character was the last one that hit it or held it.
+	ClientId int32
+	// The client whose character froze or died.
+	OtherClientId int32
+	// The team of the character that froze or died.
+	Team int32
+	// The tick in which it did.
+	Tick int32
+	// Which of both.
+	Outcome BlockOutcome
+	// What the other one did last.
+	Contact Contact
+	// The last tick in which it did.
+	ContactTick int32
+	// Whether both ticks are proven.
+	Proof Proof
+	// Why they are not proven.
+	ProofCause ProofCause
+}
+
+// FactCharacterEnd: A character came to its end. Unlike fact_death, which needs no map, it says why, and has those that appeared anew in the same tick.
+type FactCharacterEnd struct {
+	// The client.
+	ClientId int32
+	// Its team, from 0.
+	Team int32
+	// The first tick in which it is not there.
+	Tick int32
+	// Why.
+	Cause EndCause
+	// Its last recorded coordinate in world units.
+	X int32
+	// Its last recorded coordinate in world units.
+	Y int32
+	// Whether its state was known.
+	Proof Proof
+	// Why it was not.
+	ProofCause ProofCause
+}
+
+// FactRun: A client has finished a run: its character came through the start and then through the finish, or the server has recorded a finish.
+type FactRun struct {
+	// The client.
+	ClientId int32
+	// Its team, from 0.
+	Team int32
+	// The last tick in which the character came through the start. Absent where it did not since it appeared, as after a saved game was loaded.
+	FromTick int32
+	// The tick of the finish.
+	Tick int32
+	// How many ticks from the start to the finish are proven: the character is where the tick before leads to.
+	ProvenTicks int32
+	// In how many of them the character was elsewhere than expected.
+	CorrectedTicks int32
+	// Of how many of them it is not known whether they follow from the ticks before.
+	UnknownTicks int32
+	// The first tick that is not proven. Absent without one.
+	UnprovenTick int32
+	// The time that the server recorded, in ticks, as in player_finish. Absent where it recorded none.
+	Time int32
+	// PROOF_PROVEN if all ticks from the start to the finish are.
+	Proof Proof
+	// Why the first of those that are not proven is not.
+	ProofCause ProofCause
+}
+
 // Player: A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
 type Player struct {
@@ -1373,10 +1546,17 @@ const (
 	KindFactRespawn
 	KindSampleCharacter
 	KindSampleShot
+	KindFactFreeze
+	KindFactThaw
+	KindFactHit
+	KindFactHook
+	KindFactBlock
+	KindFactCharacterEnd
+	KindFactRun
 )
 
 // KindCount is the number of kinds, including KindNone.
-const KindCount = 51
+const KindCount = 58
 
 var kindNames = [KindCount]string{
 	"none",
@@ -1430,6 +1610,13 @@ var kindNames = [KindCount]string{
 	"fact_respawn",
 	"sample_character",
 	"sample_shot",
+	"fact_freeze",
+	"fact_thaw",
+	"fact_hit",
+	"fact_hook",
+	"fact_block",
+	"fact_character_end",
+	"fact_run",
 }
 
 // String returns the kind's name in the API.
@@ -1688,4 +1875,97 @@ const (
 	ProofCauseInput ProofCause = 7
 	// Nothing was recorded for so long that the ticks were not calculated.
 	ProofCauseRest ProofCause = 8
+)
+
+// FreezeCause: What froze a character.
+type FreezeCause int32
+
+// The values of FreezeCause.
+const (
+	// It is not known: nothing that is calculated froze it.
+	FreezeCauseUnspecified FreezeCause = 0
+	// A tile that freezes.
+	FreezeCauseTile FreezeCause = 1
+	// A tile of the layer of switches that freezes.
+	FreezeCauseSwitch FreezeCause = 2
+	// A tile that freezes again and again: deep freeze.
+	FreezeCauseDeep FreezeCause = 3
+	// A tile that takes walking and jumping only: live freeze.
+	FreezeCauseLive FreezeCause = 4
+	// A heart that lies about.
+	FreezeCauseHeart FreezeCause = 5
+)
+
+// Contact: What a character did to another one. Those that are weapons have the numbers of Weapon.
+type Contact int32
+
+// The values of Contact.
+const (
+	// Nothing.
+	ContactUnspecified Contact = 0
+	// It hit it with a hammer.
+	ContactHammer Contact = 1
+	// Never sent: the bullets of guns do nothing.
+	ContactGun Contact = 2
+	// It pulled it with a shotgun.
+	ContactShotgun Contact = 3
+	// Its grenade exploded near it.
+	ContactGrenade Contact = 4
+	// Its laser hit it.
+	ContactLaser Contact = 5
+	// It hit it with a ninja's sword.
+	ContactNinja Contact = 6
+	// It held it with its hook.
+	ContactHook Contact = 7
+)
+
+// ThawCause: What ended a freeze.
+type ThawCause int32
+
+// The values of ThawCause.
+const (
+	// It is not known: nothing that is calculated ended it.
+	ThawCauseUnspecified ThawCause = 0
+	// Its time was over.
+	ThawCauseExpired ThawCause = 1
+	// A tile that undoes it.
+	ThawCauseTile ThawCause = 2
+	// A hit of a hammer.
+	ThawCauseHammer ThawCause = 3
+	// A laser.
+	ThawCauseLaser ThawCause = 4
+	// The character came to its end.
+	ThawCauseEnd ThawCause = 5
+)
+
+// BlockOutcome: What became of a character that was blocked.
+type BlockOutcome int32
+
+// The values of BlockOutcome.
+const (
+	// Never sent.
+	BlockOutcomeUnspecified BlockOutcome = 0
+	// It was frozen.
+	BlockOutcomeFreeze BlockOutcome = 1
+	// It died, by a tile or outside of the map.
+	BlockOutcomeDeath BlockOutcome = 2
+)
+
+// EndCause: Why a character came to its end.
+type EndCause int32
+
+// The values of EndCause.
+const (
+	// It is not known: nothing that is calculated or recorded ends it, such as a command, or a death of another one of its team.
+	EndCauseUnspecified EndCause = 0
+	// It touched a tile that kills.
+	EndCauseTile EndCause = 1
+	// It was outside of the map.
+	EndCauseOutside EndCause = 2
+	// Its client asked to die (cl_kill, or the command /kill), or saved its team's game.
+	EndCauseAsked EndCause = 3
+	// Its client asked to watch.
+	EndCauseWatches EndCause = 4
+	// Its client left.
+	EndCauseLeft EndCause = 5
 )

@@ -65,9 +65,11 @@ type Sequential[E any] struct {
 
 	// Fold concludes facts from each event that is decoded. Nil when none are needed.
 	Fold Fold[E]
-	// Passed is called with each event of the replay before the start of delivery, and where samples are wanted with each one behind it,
-	// when the samples before it were taken. Nil when nothing is to be learned from these.
+	// Passed is called with each event of the replay before the start of delivery, and where samples are wanted or Concludes is set with each
+	// one behind it, when the samples before it were taken. Nil when nothing is to be learned from these.
 	Passed func(ev *E)
+	// Concludes says that the Fold may have facts since Passed was called.
+	Concludes bool
 	// Sample sets an event to the sample of a place, of which there are Places, as things stand before Event. It returns false if there is
 	// none. They must not be nil if the format has samples.
 	Sample func(tick int32, place int, ev *E) bool
@@ -139,7 +141,7 @@ func (s *Sequential[E]) Seek() error {
 			s.hold(at, tick)
 			s.complete(at, tick, *s.Start.Tick)
 		} else if s.Passed != nil {
-			s.Passed(&s.Event)
+			s.pass(at)
 		}
 	}
 	return ErrYield
@@ -236,8 +238,9 @@ func (s *Sequential[E]) Take() (at decoders.Position, ev *E, err error) {
 	}
 	switch {
 	case s.held:
-		s.held = false
-		s.pass()
+		if s.held = false; s.follows() {
+			s.pass(s.heldAt)
+		}
 		return s.heldAt, &s.Event, nil
 	case s.concluded():
 		at = s.Position()
@@ -254,7 +257,9 @@ func (s *Sequential[E]) Take() (at decoders.Position, ev *E, err error) {
 		s.hold(at, tick)
 		return s.Take()
 	}
-	s.pass()
+	if s.follows() {
+		s.pass(at)
+	}
 	return at, &s.Event, nil
 }
 
@@ -273,11 +278,16 @@ func (s *Sequential[E]) Stand(b *Batch) {
 	}
 }
 
-// pass tells of an event that is taken, behind the samples before it.
-func (s *Sequential[E]) pass() {
-	if s.Passed != nil && s.samples.Wanted() {
-		s.Passed(&s.Event)
+// pass tells of an event that is taken, which starts at at, behind the samples before it.
+func (s *Sequential[E]) pass(at decoders.Position) {
+	if s.Passed(&s.Event); s.Concludes && s.own != at && s.concluded() {
+		s.Completed(at)
 	}
+}
+
+// follows reports whether events behind the start of delivery are passed, too.
+func (s *Sequential[E]) follows() bool {
+	return s.Passed != nil && (s.Concludes || s.samples.Wanted())
 }
 
 // Over reports whether the clock is behind the last tick that the filter can match.

@@ -70,11 +70,11 @@ func compileEvents(format *Format, include, exclude []*replaydv1.EventFilter, st
 	return f, nil
 }
 
-// WithFacts returns the filter that delivers every event and every fact.
+// WithFacts returns the filter that delivers every event and every fact, but none that needs the map of the game.
 func WithFacts(format *Format) (*Filter, error) {
 	facts := &replaydv1.EventFilter{}
 	for _, kind := range format.Kinds {
-		if kind.Fact {
+		if kind.Fact && !kind.Map {
 			facts.Kinds = append(facts.Kinds, kind.Name)
 		}
 	}
@@ -136,6 +136,7 @@ func compile(format *Format, include, exclude []*replaydv1.EventFilter) (*Filter
 	for k, kind := range format.Kinds {
 		f.facts = f.facts || kind.Fact && f.includes[k] != 0
 		f.samples = f.samples || kind.Sample && f.includes[k] != 0
+		f.mapped = f.mapped || kind.Map && f.includes[k] != 0
 	}
 	return f, nil
 }

@@ -65,6 +65,7 @@ type Filter struct {
 	nothing            bool  // no event is delivered
 	facts              bool  // a kind of facts may be delivered
 	samples            bool  // a kind of samples may be delivered
+	mapped             bool  // a kind that needs the map may be delivered
 	state              bool  // the stream begins with a state
 }
 
@@ -73,6 +74,9 @@ func (f *Filter) Facts() bool { return f != nil && f.facts }
 
 // Samples reports whether samples may be delivered. If not, a caller need not make them.
 func (f *Filter) Samples() bool { return f != nil && f.samples }
+
+// Map reports whether events may be delivered that need the map of the game.
+func (f *Filter) Map() bool { return f != nil && f.mapped }
 
 // clause is one filter: a conjunction of conditions. Its conditions on kinds are in Filter.
 type clause struct {
@@ -206,14 +210,14 @@ func (f *Filter) Only(format *Format, may func(kind uint8) bool) (*Filter, error
 	}
 	only := *f
 	only.includes, only.left, only.whole = slices.Clone(f.includes), make([]bool, len(f.includes)), slices.Clone(f.whole)
-	only.facts, only.samples, only.nothing = false, false, true
+	only.facts, only.samples, only.mapped, only.nothing = false, false, false, true
 	for k, kind := range format.Kinds {
 		if !may(uint8(k)) {
 			only.left[k] = only.includes[k] != 0
 			only.includes[k], only.whole[k] = 0, false
 		}
 		there := only.includes[k] != 0
-		only.facts, only.samples = only.facts || kind.Fact && there, only.samples || kind.Sample && there
+		only.facts, only.samples, only.mapped = only.facts || kind.Fact && there, only.samples || kind.Sample && there, only.mapped || kind.Map && there
 		only.nothing = only.nothing && (!there || kind.State)
 	}
 	return &only, nil

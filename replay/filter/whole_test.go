@@ -45,7 +45,7 @@ func TestWhole(t *testing.T) {
 // TestWithFacts: the filter of everything has facts, which the one that asks for nothing has not.
 func TestWithFacts(t *testing.T) {
 	with := format
-	with.Kinds = append(slices.Clone(format.Kinds), filter.Kind{Name: "fact_of_it", Fact: true})
+	with.Kinds = append(slices.Clone(format.Kinds), filter.Kind{Name: "fact_of_it", Fact: true}, filter.Kind{Name: "fact_of_map", Fact: true, Map: true})
 	fact := uint8(len(format.Kinds))
 	all, err := filter.WithFacts(&with)
 	if err != nil {
@@ -55,6 +55,10 @@ func TestWithFacts(t *testing.T) {
 		if !all.Whole(kind) || !all.Kind(kind) {
 			t.Errorf("kind %d is not delivered whole", kind)
 		}
+	}
+	mapped, err := filter.Compile(&with, []*replaydv1.EventFilter{{Kinds: []string{"fact_of_map"}}}, nil)
+	if err != nil || all.Map() || all.Kind(fact+1) || !mapped.Map() || !mapped.Facts() {
+		t.Errorf("%v: the filter of everything needs a map: %v, that of what does: %v", err, all.Map(), mapped.Map())
 	}
 	asked, err := filter.Compile(&with, []*replaydv1.EventFilter{{}}, nil)
 	if err != nil || asked.Facts() || asked.Kind(fact) || !all.Facts() {

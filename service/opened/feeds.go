@@ -43,10 +43,10 @@ type sharedFeed struct {
 	users    int
 }
 
-// shares reports whether a feed has the events that are wanted. It keeps rows, and not those of each tick.
+// shares reports whether a feed has the events that are wanted. It keeps rows, not those of each tick, and nothing that needs a map.
 func shares(w *wanted) bool {
 	f := w.options.Filter
-	return w.codec.Shared && w.tables == nil && !f.Samples() && (w.codec.Selector == nil || w.codec.Selector(f) != nil)
+	return w.codec.Shared && w.tables == nil && !f.Samples() && !f.Map() && (w.codec.Selector == nil || w.codec.Selector(f) != nil)
 }
 
 // follow follows the file of a replay: through a feed if that has what is wanted, otherwise by itself.

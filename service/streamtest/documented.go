@@ -22,16 +22,29 @@ var absentFrom = map[string]map[string]bool{
 	"citadel": {"combat_log": true, "modifier": true, "order": true},
 }
 
+// needMap has the kinds that are refused without the map of the game.
+var needMap = []string{
+	"sample_character", "sample_shot",
+	"fact_freeze", "fact_thaw", "fact_hit", "fact_hook", "fact_block", "fact_character_end", "fact_run",
+}
+
+// NeedsMap reports whether a request includes something that needs the map of the game.
+func NeedsMap(req *replaydv1.StreamEventsRequest) bool {
+	return slices.ContainsFunc(req.GetInclude(), func(f *replaydv1.EventFilter) bool {
+		return slices.ContainsFunc(f.GetKinds(), func(kind string) bool { return slices.Contains(needMap, kind) })
+	})
+}
+
 // documented returns the properties of each kind of a format, according to the documentation, and which of numberNames are numbers in all of
-// them.
-func documented(format string, list protoreflect.MessageDescriptor) (kinds map[string]properties, numbers [len(numberNames)]bool) {
+// them. Without the map it leaves out what needs it.
+func documented(format string, list protoreflect.MessageDescriptor, withMap bool) (kinds map[string]properties, numbers [len(numberNames)]bool) {
 	kinds = map[string]properties{}
 	var others [len(numberNames)]bool
 	oneof := list.Fields().ByNumber(1).Message().Oneofs().ByName("kind").Fields()
 	for i := range oneof.Len() {
 		name := string(oneof.Get(i).Name())
-		if name == "sample_character" || name == "sample_shot" {
-			continue // they are refused without a map: TestPlayed asks for them
+		if !withMap && slices.Contains(needMap, name) {
+			continue
 		}
 		fields := oneof.Get(i).Message().Fields()
 		has := func(field protoreflect.Name) bool { return fields.ByName(field) != nil }
@@ -68,11 +81,18 @@ func documented(format string, list protoreflect.MessageDescriptor) (kinds map[s
 
 // Everything returns the filters that select all events of a replay of a format, with the facts and samples, which a filter must name.
 // The last one is that of the samples, of which an oracle knows those of all numbers of ticks that a Maker asks for.
-func Everything(format replaydv1.Format) []*replaydv1.EventFilter {
+func Everything(format replaydv1.Format) []*replaydv1.EventFilter { return everything(format, false) }
+
+// EverythingPlayed is Everything for a game of DDNet whose map is there.
+func EverythingPlayed() []*replaydv1.EventFilter {
+	return everything(replaydv1.Format_FORMAT_TEEHISTORIAN, true)
+}
+
+func everything(format replaydv1.Format, withMap bool) []*replaydv1.EventFilter {
 	name := protoreflect.Name(strings.ToLower(strings.TrimPrefix(format.String(), "FORMAT_")))
 	list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(name)
 	facts, samples := &replaydv1.EventFilter{}, &replaydv1.EventFilter{}
-	kinds, _ := documented(string(name), list.Message())
+	kinds, _ := documented(string(name), list.Message(), withMap)
 	for kind := range kinds {
 		if strings.HasPrefix(kind, "fact_") {
 			facts.Kinds = append(facts.Kinds, kind)

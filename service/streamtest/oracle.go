@@ -100,7 +100,7 @@ func (o *Oracle) note(r *replaydv1.StreamEventsResponse) {
 	if f := r.GetStart().GetReplay().GetFormat(); f != replaydv1.Format_FORMAT_UNSPECIFIED {
 		o.format = strings.ToLower(strings.TrimPrefix(f.String(), "FORMAT_"))
 		list := (*replaydv1.EventBatch)(nil).ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(o.format))
-		o.kinds, o.numbers = documented(o.format, list.Message())
+		o.kinds, o.numbers = documented(o.format, list.Message(), r.GetStart().GetReplay().GetMapReplay() != "")
 	}
 	if end := r.GetEnd(); end != nil {
 		o.End = end
@@ -271,10 +271,7 @@ func (e *event) read(line []byte, o *Oracle) error {
 	e.numbers = [...]*int32{b.ClientID, b.Team, b.PlayerID, b.Layer, b.Group}
 	switch o.format {
 	case "teehistorian":
-		e.players = some(b.ClientID)
-		if e.kind == "player_swap" {
-			e.players = append(e.players, some(b.OtherClientID)...)
-		}
+		e.players = append(some(b.ClientID), some(b.OtherClientID)...)
 		e.teams = some(b.Team)
 	case "sc2replay":
 		e.playersOfSC2(top.Player, &b, o)

@@ -249,7 +249,9 @@ def condition(r: random.Random, kind: str, examples: Sequence[Context], depth: i
 
 
 # There is no map here for these kinds.
-NEED_MAP = ("sample_character", "sample_shot")
+NEED_MAP = (
+    "sample_character", "sample_shot", "fact_freeze", "fact_thaw", "fact_hit", "fact_hook", "fact_block", "fact_character_end", "fact_run",
+)
 
 
 def test_random_expressions(daemon: Daemon) -> None:

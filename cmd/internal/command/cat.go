@@ -38,7 +38,7 @@ type catCmd struct {
 	NextInDirectory bool `help:"With --follow-successors: continue with the replay that began next in the directory, even if the last one has no end. For servers that crash or are renamed."`
 	ResolvePlayers  bool `help:"Add the name, clan, team and role of each client to teehistorian events."`
 
-	Maps   string  `help:"The directory with the maps of games, for sample_character and sample_shot. Default: that of the replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
+	Maps   string  `help:"The directory with the maps of games, for kinds that need them, such as sample_character. Default: that of the replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
 	Strict bool    `help:"Fail when a teehistorian file or a demo ends without the end marker of its format."`
 	Format string  `short:"o" help:"json, jsonl: one object per line. table: a line for people, as long as the terminal; compact: all of it. csv: the table of one kind, for --kind KIND. proto: StreamEventsResponse messages, each after its length as a varint. auto: a table on a terminal, else json." enum:"auto,table,json,jsonl,compact,csv,proto" default:"auto" env:"-"`
 	Reveal Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`

@@ -57,7 +57,7 @@ type exportCmd struct {
 	Format         string  `help:"The format of the files." enum:"parquet,arrow,csv,jsonl" default:"parquet" env:"-"`
 	Staged         bool    `help:"Write one file for each replay, whose rows 'replayd-fleet merge' adds to tables of many replays. Implies --again; --format is ignored."`
 	Again          bool    `help:"Also export what is there already."`
-	Maps           string  `help:"The directory with the maps of games, for sample_character and sample_shot. Default: that of each replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
+	Maps           string  `help:"The directory with the maps of games, for kinds that need them, such as sample_character. Default: that of each replay. Only without --addr." type:"existingdir" placeholder:"DIR"`
 	ResolvePlayers bool    `help:"Add the name, clan, team and role of each client to teehistorian events."`
 	Reveal         Secrets `help:"Do not redact secrets such as timeout codes: all, or some by name, such as connection_id,antibot. Only without --addr; a daemon has its own --reveal-secrets." placeholder:"NAMES" name:"reveal-secrets"`
 

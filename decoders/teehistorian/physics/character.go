@@ -74,10 +74,7 @@ func (w *World) Character(id int32) (c Character, ok bool) {
 	if t == nil {
 		return c, false
 	}
-	core, v := &t.core, t.verdict
-	if v.mark == Proven && t.blurs() {
-		v.mark, v.cause = Unknown, CauseInput
-	}
+	core, v := &t.core, t.standing()
 	c = Character{
 		Team: w.slots[id].team, X: w.slots[id].at[0], Y: w.slots[id].at[1], VelX: core.vel.x, VelY: core.vel.y,
 		Hook: core.hook.what(), HookX: cut(core.hook.at.x), HookY: cut(core.hook.at.y), Hooked: core.hook.player,
@@ -91,6 +88,17 @@ func (w *World) Character(id int32) (c Character, ok bool) {
 		c.Weapon = WeaponUnknown
 	}
 	return c, true
+}
+
+// standing returns the verdict on how a character stands, not only on where.
+func (t *tee) standing() verdict {
+	v := t.verdict
+	if v.mark == Proven && t.blurs() {
+		if v.mark, v.cause = Unknown, CauseInput; t.blurred.doubted() {
+			v.cause = t.blurred.cause
+		}
+	}
+	return v
 }
 
 // seems reports whether two states of a [Character] that may both be right look alike. In the other one nobody shoots.

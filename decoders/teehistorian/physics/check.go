@@ -128,6 +128,11 @@ func (w *World) compare() {
 			t.blur() // something else may explain it, too
 		}
 	}
+	for _, t := range w.present {
+		if w.tiles.threatened(t.before.pos) {
+			t.blurred = trust{cause: CauseWeapon}
+		}
+	}
 	for id := range w.slots {
 		s := &w.slots[id]
 		if s.tee != nil {
@@ -138,6 +143,7 @@ func (w *World) compare() {
 		}
 		s.fresh = false
 	}
+	w.conclude()
 }
 
 // departed marks those who left between the ticks, so that they were not there in this one, and reports whether there are any.

@@ -68,11 +68,13 @@ func (w *World) command(c *teehistorian.ConsoleCommand) {
 	case "kill":
 		if s != nil && c.Flags&flagChat != 0 {
 			s.killed = w.tick + 1
+			w.asks(s, teehistorian.EndCauseAsked)
 		}
 	case "save":
 		for i := range w.slots {
 			if s != nil && w.slots[i].team == s.team {
 				w.slots[i].killed = w.tick + 1
+				w.asks(&w.slots[i], teehistorian.EndCauseAsked)
 			}
 		}
 	case "rescue", "r", "tp", "teleport", "tc", "telecursor", "lasttp", "back", "super", "endless_hook", "unendless_hook",

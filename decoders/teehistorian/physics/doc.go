@@ -36,7 +36,7 @@
 //	core.go, steer.go, hook.go, move.go  how characters move; vec.go has the arithmetic, tuning.go the numbers
 //	pass.go, speedup.go, switches.go  what tiles do
 //	weapons.go, shots.go       what weapons do, and what flies
-//	character.go               how things stand, for those who ask
+//	character.go, facts.go     how things stand, for those who ask, and what happens
 //	snapshot.go                the whole state as bytes
 //	check.go, trust.go         the comparison with the recording, and what it proves
 //	explain.go, late.go        what may have happened in a tick, and when inputs came into effect: the other states of a character

@@ -81,7 +81,7 @@ func open(t testing.TB, recording, course string) *game {
 		case teehistorian.KindTick, teehistorian.KindPlayerDiff, teehistorian.KindPlayerNew, teehistorian.KindPlayerOld,
 			teehistorian.KindInputNew, teehistorian.KindInputDiff, teehistorian.KindMessage, teehistorian.KindJoin,
 			teehistorian.KindDrop, teehistorian.KindPlayerTeam, teehistorian.KindLoadSuccess, teehistorian.KindPlayerSwap,
-			teehistorian.KindDamage, teehistorian.KindTeamPractice:
+			teehistorian.KindDamage, teehistorian.KindTeamPractice, teehistorian.KindPlayerFinish:
 			g.events = append(g.events, &copied)
 		}
 	}

@@ -58,9 +58,10 @@ type Map struct {
 	starts        []vec // the spawns, each with those beside it
 	hearts        []vec // what lies about and freezes
 	arms          [LayerFront + 1][]lying
-	teleArms      bool  // has teleporters of what is shot
-	shooters      []vec // what shoots or pulls by itself
-	hinges        []int // places of doors' ends
+	teleArms      bool   // has teleporters of what is shot
+	shooters      []vec  // what shoots or pulls by itself
+	threats       []bool // where that may reach, by sector; nil if there is none
+	hinges        []int  // places of doors' ends
 	open          [1 << 8]bool
 	placed        sync.Once
 	doors         []uint8 // numbers of the switches of doors, by place
@@ -191,6 +192,52 @@ func (m *Map) setBeside(place int, tile Tile) {
 		near := place + beside.by
 		if (tile.Index != tileStop || tile.Flags == beside.flags) && near >= 0 && near < len(m.odd) {
 			m.odd[near] = true
+		}
+	}
+}
+
+// sectorSize is the side of the squares for which threats says something, in world units.
+const sectorSize = 16 * tileSize
+
+// sectors returns how many sectors there are in a row and in a column.
+func (m *Map) sectors() (columns, rows int) {
+	return m.width*tileSize/sectorSize + 1, m.height*tileSize/sectorSize + 1
+}
+
+// sector returns the sector of a place; places outside are at the map's border.
+func (m *Map) sector(p vec) (x, y int) {
+	columns, rows := m.sectors()
+	return min(max(int(cut(p.x))/sectorSize, 0), columns-1), min(max(int(cut(p.y))/sectorSize, 0), rows-1)
+}
+
+// threatened reports whether something that is not calculated may shoot at a place, or pull who is there.
+func (m *Map) threatened(p vec) bool {
+	if m.threats == nil {
+		return false
+	}
+	columns, _ := m.sectors()
+	x, y := m.sector(p)
+	return m.threats[y*columns+x]
+}
+
+// placeThreats finds where what shoots and pulls may reach.
+func (m *Map) placeThreats() {
+	if len(m.shooters) == 0 {
+		return
+	}
+	columns, rows := m.sectors()
+	from := make([]bool, columns*rows)
+	for _, shooter := range m.shooters {
+		x, y := m.sector(shooter)
+		from[y*columns+x] = true
+	}
+	const reach = shooterReach/sectorSize + 1
+	m.threats = make([]bool, columns*rows)
+	for i, shoots := range from {
+		for y := max(i/columns-reach, 0); shoots && y <= min(i/columns+reach, rows-1); y++ {
+			for x := max(i%columns-reach, 0); x <= min(i%columns+reach, columns-1); x++ {
+				m.threats[y*columns+x] = true
+			}
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package physics
 
+import "github.com/replayd/replayd/decoders/teehistorian"
+
 // pass does what the tiles do through which a character came, and reports whether it lives.
 func (w *World) pass(t *tee) bool {
 	c := &t.core
@@ -83,20 +85,14 @@ func (w *World) touch(t *tee, place int, odd bool) {
 	switch {
 	case is(tileFreeze):
 		if !c.super && !c.deep {
-			w.freeze(c, w.freezeTicks)
+			w.freeze(t, w.freezeTicks, teehistorian.FreezeCauseTile)
 		}
 	case is(tileUnfreeze) && !c.deep:
-		c.unfreeze()
+		t.thaw(teehistorian.ThawCauseTile, -1)
 	}
-	if is(tileDeep) && !c.super {
-		c.deep = true
-	} else if is(tileUndeep) && !c.super {
-		c.deep = false
-	}
-	if is(tileLive) && !c.super {
-		c.live = true
-	} else if is(tileUnlive) && !c.super {
-		c.live = false
+	if !c.super {
+		t.keep(&c.deep, is(tileDeep), is(tileUndeep), teehistorian.FreezeCauseDeep)
+		t.keep(&c.live, is(tileLive), is(tileUnlive), teehistorian.FreezeCauseLive)
 	}
 	for _, s := range [...]struct {
 		on, off uint8
@@ -148,11 +144,35 @@ func (w *World) touch(t *tee, place int, odd bool) {
 }
 
 // freeze freezes a character, but not twice in a second.
-func (w *World) freeze(c *core, ticks int32) {
+func (w *World) freeze(t *tee, ticks int32, cause teehistorian.FreezeCause) {
+	c := &t.core
 	if ticks <= 0 || c.super || c.frozen > ticks || c.frozenAt >= w.tick-ticksPerSecond {
 		return
 	}
 	c.frozen, c.frozenAt = ticks, w.tick
+	t.froze = cause
+}
+
+// keep has a tile begin or end a freeze that stays.
+func (t *tee) keep(frozen *bool, begin, end bool, cause teehistorian.FreezeCause) {
+	switch was := *frozen; {
+	case begin:
+		if *frozen = true; !was {
+			t.froze = cause
+		}
+	case end:
+		if *frozen = false; was {
+			t.thawed, t.thawedBy = teehistorian.ThawCauseTile, -1
+		}
+	}
+}
+
+// thaw ends a freeze that passes.
+func (t *tee) thaw(cause teehistorian.ThawCause, by int32) {
+	if t.core.frozen > 0 {
+		t.thawed, t.thawedBy = cause, by
+	}
+	t.core.unfreeze()
 }
 
 func (c *core) unfreeze() {
@@ -230,7 +250,7 @@ func (w *World) touchSwitch(t *tee, tile Tile) {
 		}
 	case tileFreeze:
 		if tile.Number == 0 || w.isOn(t, tile.Index, tile.Number) {
-			w.freeze(c, int32(tile.Delay)*ticksPerSecond)
+			w.freeze(t, int32(tile.Delay)*ticksPerSecond, teehistorian.FreezeCauseSwitch)
 		}
 	case tileSwitchTimedOpen, tileSwitchTimedClose:
 		end := w.tick + 1 + int32(tile.Delay)*ticksPerSecond

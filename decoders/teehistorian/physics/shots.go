@@ -1,5 +1,7 @@
 package physics
 
+import "github.com/replayd/replayd/decoders/teehistorian"
+
 // maxShots bounds what flies at a time.
 const maxShots = 1 << 8
 
@@ -107,12 +109,12 @@ func (w *World) flyGrenade(g *grenadeShot) bool {
 	default:
 		return true
 	}
-	w.explode(at, owner)
+	w.explode(at, owner, g.doubted)
 	return false
 }
 
 // explode pushes those around a place away.
-func (w *World) explode(at vec, owner *tee) {
+func (w *World) explode(at vec, owner *tee, doubted bool) {
 	const radius, inner = 135, 48
 	for _, t := range w.present {
 		if t.gone() || t != owner && (owner.core.noHit || !w.together(t, owner)) {
@@ -132,6 +134,7 @@ func (w *World) explode(at vec, owner *tee) {
 			w.met(t, owner)
 		}
 		t.note(Effect{Weapon: names[grenade]})
+		t.hit(owner.id, grenade, doubted)
 		w.push(t, dir.mul(damage).mul(2))
 	}
 }
@@ -192,8 +195,9 @@ func (w *World) strike(b *beam, from, to vec) (bool, vec) {
 		w.met(t, owner)
 	}
 	t.note(Effect{Weapon: names[b.weapon]})
+	t.hit(b.owner, b.weapon, b.doubted)
 	if b.weapon == laser {
-		t.core.unfreeze()
+		t.thaw(teehistorian.ThawCauseLaser, b.owner)
 	} else if from != t.core.pos {
 		w.push(t, from.sub(t.core.pos).unit().mul(b.tune[shotgunStrength]))
 	}

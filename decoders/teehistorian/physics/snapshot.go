@@ -13,11 +13,11 @@ import (
 var ErrSnapshot = errors.New("physics: unusable snapshot")
 
 // snapshotVersion changes whenever what a snapshot has does.
-const snapshotVersion = 2
+const snapshotVersion = 3
 
 // Settled reports whether the last tick is compared, and the next one has begun but is not played yet. That is so when Apply has got the
 // event that begins a tick.
-func (w *World) Settled() bool { return !w.pending && w.tick < w.to }
+func (w *World) Settled() bool { return !w.pending && w.tick < w.to && !w.Pending() }
 
 // Snapshot appends the state of the world, which must be settled, to b: some 300 bytes for each character. From it [World.Restored] goes on as
 // this world does.
@@ -33,6 +33,7 @@ func (w *World) Restored(snapshot []byte) (*World, error) {
 		return nil, ErrSnapshot
 	}
 	r := New(w.header, w.tiles, w.check)
+	r.tells = w.tells
 	s := scribe{b: snapshot[1:]}
 	if r.visit(&s); s.bad || len(s.b) > 0 {
 		return nil, ErrSnapshot
@@ -193,7 +194,6 @@ func (w *World) visit(s *scribe) {
 	}
 	number(s, &w.tick)
 	number(s, &w.to)
-	number(s, &w.since)
 	number(s, &w.tries)
 	s.flags(&w.keepHook, &w.solo, &w.wasSolo, &w.deepFly, &w.endless, &w.evenHooks)
 	number(s, &w.soloSince)
@@ -222,6 +222,8 @@ func (w *World) visitSlot(s *scribe, o *slot, id int32) {
 	number(s, &o.pause)
 	number(s, &o.team)
 	number(s, &o.killed)
+	number(s, &o.wants)
+	number(s, &o.wanted)
 	number(s, &o.at[0])
 	number(s, &o.at[1])
 	if !has {
@@ -254,6 +256,43 @@ func (w *World) visitTee(s *scribe, t *tee) {
 	number(s, &t.verdict.cause)
 	number(s, &t.verdict.dx)
 	number(s, &t.verdict.dy)
+	s.past(&t.past)
+}
+
+// past writes or reads what facts need of the ticks before, of what there is.
+func (s *scribe) past(p *past) {
+	r := &p.run
+	met := p.contact.what != 0
+	s.flags(&p.ice.on, &p.grip.on, &r.on, &met)
+	if met {
+		number(s, &p.contact.by)
+		number(s, &p.contact.what)
+		number(s, &p.contact.tick)
+		s.proof(&p.contact.proof)
+	}
+	for _, one := range [...]*span{&p.ice, &p.grip, &r.span} {
+		if one.on {
+			number(s, &one.from)
+			s.proof(&one.proof)
+		}
+	}
+	if p.grip.on {
+		number(s, &p.held)
+	}
+	if r.on {
+		for i := range r.ticks {
+			number(s, &r.ticks[i])
+		}
+		number(s, &r.unproven)
+	}
+}
+
+func (s *scribe) proof(p *proof) {
+	if number(s, &p.mark); p.mark > Unknown {
+		s.fail()
+		p.mark = Unknown
+	}
+	number(s, &p.cause)
 }
 
 func (s *scribe) trust(t *trust) {

@@ -32,7 +32,7 @@ type standing struct {
 	shots      []physics.Shot
 }
 
-// TestSnapshot: a world goes on from its snapshot in any tick as from the front, with the same results and states, and the snapshot is small.
+// TestSnapshot: a world goes on from its snapshot in any tick as from the front, with the same results, states and facts, and the snapshot is small.
 func TestSnapshot(t *testing.T) {
 	const most = 1 << 10 // bytes for each character: those of 64 take less than 64 KiB
 	games := map[string]*game{"race": race(t)}
@@ -49,6 +49,7 @@ func TestSnapshot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var all, rest []physics.Result
 			var states, later []standing
+			var facts, laterFacts []string
 			random := rand.New(rand.NewPCG(1, 2))
 			taking := func(to *[]physics.Result) func(*physics.Result) {
 				return func(r *physics.Result) {
@@ -59,6 +60,8 @@ func TestSnapshot(t *testing.T) {
 			}
 			world := physics.New(g.header, g.tiles, taking(&all))
 			restored := physics.New(g.header, g.tiles, taking(&rest))
+			world.Tell()
+			restored.Tell()
 			restores := 0
 			for _, ev := range g.events {
 				if ev.Kind == teehistorian.KindTick {
@@ -67,6 +70,7 @@ func TestSnapshot(t *testing.T) {
 				}
 				world.Apply(ev)
 				restored.Apply(ev)
+				facts, laterFacts = tellings(world, facts), tellings(restored, laterFacts)
 				if restored.Settled() != (ev.Kind == teehistorian.KindTick) {
 					t.Fatalf("settled behind %v in tick %d", ev.Kind, ev.AtTick)
 				}
@@ -87,6 +91,9 @@ func TestSnapshot(t *testing.T) {
 			restored.Close()
 			if restores == 0 || !reflect.DeepEqual(all, rest) || !reflect.DeepEqual(all, g.play()) {
 				t.Errorf("after %d restorations the results are others", restores)
+			}
+			if !slices.Equal(facts, laterFacts) || len(facts) == 0 {
+				t.Errorf("%d facts, and after restorations %d", len(facts), len(laterFacts))
 			}
 			for i := range states {
 				if !reflect.DeepEqual(states[i], later[i]) {

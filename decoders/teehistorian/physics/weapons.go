@@ -239,6 +239,7 @@ func (w *World) hammer(t *tee, at vec) {
 func (w *World) hammered(t, by *tee) {
 	c := &t.core
 	t.note(Effect{Weapon: names[hammer]})
+	t.hit(by.id, hammer, false)
 	dir := vec{0, -1}
 	if way := t.before.pos.sub(by.before.pos); way.length() > 0 {
 		dir = way.unit()
@@ -246,7 +247,7 @@ func (w *World) hammered(t, by *tee) {
 	push := c.held.clamp(c.vel.add(vec{dir.x, dir.y - 1.1}.unit().mul(10))).sub(c.vel)
 	push.y--
 	w.push(t, push.mul(by.tune[hammerStrength]))
-	c.unfreeze()
+	t.thaw(teehistorian.ThawCauseHammer, by.id)
 }
 
 // dash moves a character that has a ninja's sword.
@@ -292,6 +293,7 @@ func (w *World) slash(t *tee) {
 		t.core.arms.dash.hit |= bit
 		w.met(t, other)
 		other.note(Effect{Weapon: names[ninja]})
+		other.hit(t.id, ninja, false)
 		w.push(other, vec{0, -10})
 	}
 }

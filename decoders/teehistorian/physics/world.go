@@ -19,7 +19,6 @@ type World struct {
 	untuned tuning // of zones without a tuning of their own
 	tick    int32  // the last tick that was played
 	to      int32  // the last tick that has begun
-	since   int32  // the last tick but that one of which there is a record
 	slots   []slot
 	// present has the characters by id, order as the server has them act: who came last is first.
 	present, order, close []*tee
@@ -52,51 +51,65 @@ type World struct {
 	pending  bool   // the last tick is not compared yet
 	check    func(*Result)
 	result   Result
+
+	ended []tee  // the characters that came to their end in the tick
+	tells bool   // facts are wanted
+	told  []told // facts
+	next  int    // the first of them that Next has not returned
 }
 
 // slot is what is known of a client.
 type slot struct {
-	input    teehistorian.Input // in effect from the next tick
-	first    teehistorian.Input // the first of several in one tick, which is in effect in the next tick only
-	changed  int32              // tick of the last change
-	several  bool
-	hasInput bool
-	pause    pause
-	old      teehistorian.Input // before the last tick that had any
-	fires    bool               // has pressed the fire key
-	team     int32
-	killed   int32    // the client asked to die before this tick
-	at       [2]int32 // where the recording has the character
-	there    bool
-	fresh    bool // appeared in this tick
-	tee      *tee
-	spare    *tee
+	input                  teehistorian.Input // in effect from the next tick
+	first                  teehistorian.Input // the first of several in one tick, which is in effect in the next tick only
+	changed                int32              // tick of the last change
+	several                bool
+	hasInput               bool
+	pause                  pause
+	old                    teehistorian.Input // before the last tick that had any
+	fires                  bool               // has pressed the fire key
+	team                   int32
+	killed                 int32 // the client asked to die before this tick
+	wants                  teehistorian.EndCause
+	wanted                 int32    // the client wants its character's end before this tick
+	finishTick, finishTime int32    // of the last finish that was recorded
+	at                     [2]int32 // where the recording has the character
+	there                  bool
+	fresh                  bool // appeared in this tick
+	tee                    *tee
+	spare                  *tee
 }
 
 // tee is a character.
 type tee struct {
-	id      int32
-	core    core
-	before  core               // before the tick
-	input   teehistorian.Input // with which it acts in the tick
-	kept    teehistorian.Input // with which it acted in the tick before
-	latest  teehistorian.Input // with which it shoots
-	shoots  bool               // an input arrived before the tick
-	holds   bool               // but it does not shoot
-	aimed   teehistorian.Input // latest before that
-	tune    *tuning
-	team    int32 // in the tick
-	trust   trust
-	blurred trust    // whether it stands as calculated in what the recording does not show
-	hits    []int32  // who hits it with a hammer before the tick
-	exits   []vec    // to which a teleporter may lead
-	exit    int      // to which it does
-	met     []int32  // who has an effect on it
-	effects []Effect // of tiles and weapons
-	dead    bool     // touches what kills
-	armed   bool     // may have weapons that are not calculated
-	given   bool     // by a command
-	verdict verdict  // on the last tick
+	id       int32
+	core     core
+	before   core               // before the tick
+	input    teehistorian.Input // with which it acts in the tick
+	kept     teehistorian.Input // with which it acted in the tick before
+	latest   teehistorian.Input // with which it shoots
+	shoots   bool               // an input arrived before the tick
+	holds    bool               // but it does not shoot
+	aimed    teehistorian.Input // latest before that
+	tune     *tuning
+	team     int32 // in the tick
+	trust    trust
+	blurred  trust                    // whether it stands as calculated in what the recording does not show
+	hits     []int32                  // who hits it with a hammer before the tick
+	blows    []blow                   // that hit it in the tick
+	froze    teehistorian.FreezeCause // in the tick
+	thawed   teehistorian.ThawCause   // in the tick
+	thawedBy int32                    // -1 for nobody
+	ends     teehistorian.EndCause
+	past     past
+	exits    []vec    // to which a teleporter may lead
+	exit     int      // to which it does
+	met      []int32  // who has an effect on it
+	effects  []Effect // of tiles and weapons
+	dead     bool     // touches what kills
+	armed    bool     // may have weapons that are not calculated
+	given    bool     // by a command
+	verdict  verdict  // on the last tick
 	// branches are other states in which it may be, since an input of which the recording does not tell when it came into effect.
 	branches         []branch
 	left             bool // left before the tick
@@ -138,7 +151,10 @@ func Supports(h *teehistorian.Header) error {
 // check returns.
 func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 	w := &World{header: h, tiles: m, check: check, freezeTicks: 3 * ticksPerSecond, deepFly: true, specPause: pausePlace, practice: map[int32]bool{}, switches: map[int32]*switchers{}}
-	m.placed.Do(m.placeDoors)
+	m.placed.Do(func() {
+		m.placeDoors()
+		m.placeThreats()
+	})
 	w.tune.reset()
 	w.untuned.reset()
 	for name, value := range h.Tuning {
@@ -158,7 +174,7 @@ func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 func (w *World) Held() int64 {
 	const each = unsafe.Sizeof(slot{}) + unsafe.Sizeof(tee{})
 	const shot = 2 * (unsafe.Sizeof(grenadeShot{}) + unsafe.Sizeof(beam{}))
-	return w.tiles.Held() + int64(len(w.slots))*int64(each) + maxShots*int64(shot) + int64(len(w.switches))*int64(unsafe.Sizeof(switchers{}))
+	return w.tiles.Held() + int64(cap(w.told))*int64(unsafe.Sizeof(told{})) + int64(len(w.slots)+cap(w.ended))*int64(each) + maxShots*int64(shot) + int64(len(w.switches))*int64(unsafe.Sizeof(switchers{}))
 }
 
 // slot returns a client's slot, or nil for ids that no server gives.
@@ -167,7 +183,7 @@ func (w *World) slot(id int32) *slot {
 		return nil
 	}
 	for int(id) >= len(w.slots) {
-		w.slots = append(w.slots, slot{changed: -1, killed: -1})
+		w.slots = append(w.slots, slot{changed: -1, killed: -1, wanted: -1, finishTick: -1})
 	}
 	return &w.slots[id]
 }
@@ -184,8 +200,8 @@ func (w *World) Apply(ev *teehistorian.Event) {
 	w.advance()
 	switch ev.Kind {
 	case teehistorian.KindTick:
-		w.compare()
-		w.since, w.to = w.to, ev.AtTick
+		w.Settle(ev.AtTick - 1)
+		w.to = ev.AtTick
 	case teehistorian.KindPlayerDiff:
 		if s := w.slot(ev.PlayerDiff.ClientId); s != nil {
 			s.at = [2]int32{ev.PlayerDiff.X, ev.PlayerDiff.Y}
@@ -211,6 +227,8 @@ func (w *World) Apply(ev *teehistorian.Event) {
 	case teehistorian.KindDrop:
 		if s := w.slot(ev.Drop.ClientId); s != nil {
 			s.killed = w.tick + 1
+			w.asks(s, teehistorian.EndCauseLeft)
+			w.forget(ev.Drop.ClientId)
 		}
 	case teehistorian.KindJoin:
 		if s := w.slot(ev.Join.ClientId); s != nil {
@@ -240,14 +258,37 @@ func (w *World) Apply(ev *teehistorian.Event) {
 		}
 	case teehistorian.KindDamage:
 		w.doubtAll(CauseCommand)
+	case teehistorian.KindPlayerFinish:
+		if s := w.slot(ev.PlayerFinish.ClientId); s != nil {
+			s.finishTick, s.finishTime = w.tick, ev.PlayerFinish.Time
+		}
+	case teehistorian.KindFinish:
+		w.compare()
 	}
 }
 
-// message notes that a client asks to die.
+// message notes that a client asks to die, or to watch.
 func (w *World) message(m *teehistorian.Message) {
 	s := w.slot(m.ClientId)
-	if s != nil && m.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot {
+	switch {
+	case s == nil:
+	case m.ContentCase == teehistorian.MessageContentKill && s.pause == pauseNot:
 		s.killed = w.tick + 1
+		w.asks(s, teehistorian.EndCauseAsked)
+	case m.ContentCase == teehistorian.MessageContentSetTeam && m.SetTeam.Team < 0:
+		w.asks(s, teehistorian.EndCauseWatches)
+	}
+}
+
+// asks notes that a client wants the end of its character.
+func (w *World) asks(s *slot, cause teehistorian.EndCause) { s.wants, s.wanted = cause, w.tick+1 }
+
+// forget notes that a client has left, whose number another one may get.
+func (w *World) forget(id int32) {
+	for _, t := range w.present {
+		if t.past.contact.by == id {
+			t.past.contact = contact{}
+		}
 	}
 }
 
@@ -262,7 +303,7 @@ func (w *World) Settle(tick int32) {
 	w.advance()
 	w.compare()
 	for w.tick < tick {
-		if w.rests(w.to) {
+		if w.rests() {
 			w.rest(tick - w.tick)
 			return
 		}
@@ -291,31 +332,40 @@ func (w *World) setInput(id int32, in *teehistorian.Input) {
 // maxRest is how many ticks in a row without a record are played.
 const maxRest = 500
 
-// advance plays up to the tick that has begun.
+// advance plays the tick that has begun.
 func (w *World) advance() {
-	for w.tick < w.to {
-		w.compare()
-		if left := w.to - 1 - w.tick; left > 0 && w.rests(w.since) {
-			w.rest(left)
-		}
+	if w.tick < w.to {
 		w.play()
 	}
 }
 
-// rests reports whether ticks without a record are not played. since is the last tick of which there is one.
-func (w *World) rests(since int32) bool { return len(w.present) == 0 || w.tick-since >= maxRest }
+// rests reports whether ticks without a record are not played.
+func (w *World) rests() bool { return len(w.present) == 0 || w.tick-w.to >= maxRest }
 
-// rest lets ticks pass in which nothing moves.
+// rest lets ticks pass in which nothing moves, up to the next one in which somebody thaws, and so on: so it makes no difference how often
+// somebody looks meanwhile.
 func (w *World) rest(ticks int32) {
-	w.tick += ticks
-	for _, t := range w.present {
-		t.core.frozen = max(t.core.frozen-ticks, 0)
-		t.verdict = verdict{mark: Unknown, cause: CauseRest}
-		w.result = Result{
-			Tick: w.tick, Ticks: ticks, ClientID: t.id, Mark: Unknown, Cause: CauseRest,
-			X: w.slots[t.id].at[0], Y: w.slots[t.id].at[1],
+	for ticks > 0 {
+		step := ticks
+		for _, t := range w.present {
+			if t.core.frozen > 0 {
+				step = min(step, max(t.core.frozen-1, 1))
+			}
 		}
-		w.check(&w.result)
+		w.tick += step
+		ticks -= step
+		for _, t := range w.present {
+			if t.core.frozen -= step; t.core.frozen <= 1 {
+				t.core.frozen = 0
+			}
+			t.verdict = verdict{mark: Unknown, cause: CauseRest}
+			w.result = Result{
+				Tick: w.tick, Ticks: step, ClientID: t.id, Mark: Unknown, Cause: CauseRest,
+				X: w.slots[t.id].at[0], Y: w.slots[t.id].at[1],
+			}
+			w.check(&w.result)
+			w.rested(t, step)
+		}
 	}
 }
 
@@ -358,6 +408,7 @@ func (w *World) run() {
 		t.core, t.latest = t.before, t.aimed
 		t.met, t.effects, t.dead, t.exits = t.met[:0], t.effects[:0], false, nil
 		t.starts, t.finishes = false, false
+		t.blows, t.froze, t.thawed, t.thawedBy = t.blows[:0], teehistorian.FreezeCauseUnspecified, teehistorian.ThawCauseUnspecified, -1
 	}
 	for _, t := range w.present {
 		for _, id := range t.hits {
@@ -399,7 +450,7 @@ func (w *World) act(t *tee) {
 		c.frozen--
 		in.Direction, in.Jump, in.Hook = 0, 0, 0
 		if c.frozen == 1 {
-			c.unfreeze()
+			t.thaw(teehistorian.ThawCauseExpired, -1)
 		}
 	}
 	if c.live {
@@ -409,7 +460,7 @@ func (w *World) act(t *tee) {
 	w.steer(t, &in)
 	w.wield(t)
 	if c.deep && !c.super {
-		w.freeze(c, w.freezeTicks)
+		w.freeze(t, w.freezeTicks, teehistorian.FreezeCauseDeep)
 	}
 	t.dead = !w.pass(t)
 	c.previous = c.pos
@@ -452,7 +503,7 @@ func (w *World) enter(s *slot, id int32) {
 		s.spare = &tee{}
 	}
 	t := s.spare
-	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], met: t.met[:0], effects: t.effects[:0], branches: t.branches[:0]}
+	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], blows: t.blows[:0], met: t.met[:0], effects: t.effects[:0], branches: t.branches[:0]}
 	t.verdict.mark = Appeared
 	t.core.endless, t.core.solo = w.endless, w.solo
 	if w.soloSince == w.tick { // when it was there already
@@ -475,6 +526,11 @@ func (w *World) enter(s *slot, id int32) {
 
 func (w *World) leave(s *slot) {
 	gone := s.tee
+	gone.ends, gone.verdict = w.end(s), verdict{cause: gone.trust.cause}
+	if gone.trust.doubted() || gone.ends == teehistorian.EndCauseUnspecified {
+		gone.verdict.mark = Unknown
+	}
+	w.ended = append(w.ended, *gone)
 	if sw := w.switches[gone.team]; sw != nil && w.soloServer {
 		sw.reset(w.tiles) // the team has nobody else
 	}
@@ -491,7 +547,7 @@ func (w *World) pickUp() {
 	for _, at := range w.tiles.hearts {
 		for _, t := range w.order {
 			if t.core.pos.sub(at).length() < near {
-				w.freeze(&t.core, w.freezeTicks)
+				w.freeze(t, w.freezeTicks, teehistorian.FreezeCauseHeart)
 			}
 		}
 	}

@@ -197,7 +197,9 @@ type KindInfo struct {
 	Conditions []string `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	// The types that events of this kind can have, as in DemFilter.types. Empty for a kind without types, and for a kind whose
 	// types each replay defines itself.
-	Types         []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	Types []string `protobuf:"bytes,3,rep,name=types,proto3" json:"types,omitempty"`
+	// True if the server must be able to read the map of a game to make events of this kind. Without it, requests for the kind are refused.
+	NeedsMap      bool `protobuf:"varint,4,opt,name=needs_map,json=needsMap,proto3" json:"needs_map,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -251,6 +253,13 @@ func (x *KindInfo) GetTypes() []string {
 		return x.Types
 	}
 	return nil
+}
+
+func (x *KindInfo) GetNeedsMap() bool {
+	if x != nil {
+		return x.NeedsMap
+	}
+	return false
 }
 
 // The server's limits.
@@ -405,13 +414,14 @@ const file_replayd_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"FormatInfo\x12*\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x12.replayd.v1.FormatR\x06format\x12*\n" +
-	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"T\n" +
+	"\x05kinds\x18\x02 \x03(\v2\x14.replayd.v1.KindInfoR\x05kinds\"q\n" +
 	"\bKindInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
 	"conditions\x18\x02 \x03(\tR\n" +
 	"conditions\x12\x14\n" +
-	"\x05types\x18\x03 \x03(\tR\x05types\"\x9d\x02\n" +
+	"\x05types\x18\x03 \x03(\tR\x05types\x12\x1b\n" +
+	"\tneeds_map\x18\x04 \x01(\bR\bneedsMap\"\x9d\x02\n" +
 	"\x06Limits\x12\x1f\n" +
 	"\vmax_streams\x18\x01 \x01(\x05R\n" +
 	"maxStreams\x12(\n" +

@@ -391,6 +391,55 @@ func AppendEvent(b []byte, m *teehistorian.Event) []byte {
 			b = appendSampleShot(b, &m.SampleShot)
 			b = protoappend.Close(b, at)
 		}
+	case teehistorian.KindFactFreeze:
+		{
+			b = append(b, 0xc2, 0x03, 0)
+			at := len(b)
+			b = appendFactFreeze(b, &m.FactFreeze)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactThaw:
+		{
+			b = append(b, 0xca, 0x03, 0)
+			at := len(b)
+			b = appendFactThaw(b, &m.FactThaw)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactHit:
+		{
+			b = append(b, 0xd2, 0x03, 0)
+			at := len(b)
+			b = appendFactHit(b, &m.FactHit)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactHook:
+		{
+			b = append(b, 0xda, 0x03, 0)
+			at := len(b)
+			b = appendFactHook(b, &m.FactHook)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactBlock:
+		{
+			b = append(b, 0xe2, 0x03, 0)
+			at := len(b)
+			b = appendFactBlock(b, &m.FactBlock)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactCharacterEnd:
+		{
+			b = append(b, 0xea, 0x03, 0)
+			at := len(b)
+			b = appendFactCharacterEnd(b, &m.FactCharacterEnd)
+			b = protoappend.Close(b, at)
+		}
+	case teehistorian.KindFactRun:
+		{
+			b = append(b, 0xf2, 0x03, 0)
+			at := len(b)
+			b = appendFactRun(b, &m.FactRun)
+			b = protoappend.Close(b, at)
+		}
 	}
 	return b
 }
@@ -2359,6 +2408,286 @@ func appendSampleShot(b []byte, m *teehistorian.SampleShot) []byte {
 	return b
 }
 
+func appendFactFreeze(b []byte, m *teehistorian.FactFreeze) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.Cause != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Cause))
+	}
+	if m.X != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.OtherClientId != -1 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.OtherClientId))
+	}
+	if m.Contact != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Contact))
+	}
+	if m.ContactTick != -1 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.ContactTick))
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
+func appendFactThaw(b []byte, m *teehistorian.FactThaw) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.FromTick != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.FromTick))
+	}
+	if m.Cause != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Cause))
+	}
+	if m.OtherClientId != -1 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.OtherClientId))
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
+func appendFactHit(b []byte, m *teehistorian.FactHit) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.OtherClientId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.OtherClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.Weapon != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Weapon))
+	}
+	if m.X != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
+func appendFactHook(b []byte, m *teehistorian.FactHook) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.OtherClientId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.OtherClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.FromTick != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.FromTick))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
+func appendFactBlock(b []byte, m *teehistorian.FactBlock) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.OtherClientId != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.OtherClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.Outcome != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.Outcome))
+	}
+	if m.Contact != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.Contact))
+	}
+	if m.ContactTick != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.ContactTick))
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
+func appendFactCharacterEnd(b []byte, m *teehistorian.FactCharacterEnd) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.Cause != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Cause))
+	}
+	if m.X != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Sint32(b, m.X)
+	}
+	if m.Y != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Sint32(b, m.Y)
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
+func appendFactRun(b []byte, m *teehistorian.FactRun) []byte {
+	if m.ClientId != 0 {
+		b = append(b, 0x08)
+		b = protoappend.Varint(b, uint64(m.ClientId))
+	}
+	if m.Team != 0 {
+		b = append(b, 0x10)
+		b = protoappend.Varint(b, uint64(m.Team))
+	}
+	if m.FromTick != -1 {
+		b = append(b, 0x18)
+		b = protoappend.Varint(b, uint64(m.FromTick))
+	}
+	if m.Tick != 0 {
+		b = append(b, 0x20)
+		b = protoappend.Varint(b, uint64(m.Tick))
+	}
+	if m.ProvenTicks != 0 {
+		b = append(b, 0x28)
+		b = protoappend.Varint(b, uint64(m.ProvenTicks))
+	}
+	if m.CorrectedTicks != 0 {
+		b = append(b, 0x30)
+		b = protoappend.Varint(b, uint64(m.CorrectedTicks))
+	}
+	if m.UnknownTicks != 0 {
+		b = append(b, 0x38)
+		b = protoappend.Varint(b, uint64(m.UnknownTicks))
+	}
+	if m.UnprovenTick != -1 {
+		b = append(b, 0x40)
+		b = protoappend.Varint(b, uint64(m.UnprovenTick))
+	}
+	if m.Time != -1 {
+		b = append(b, 0x48)
+		b = protoappend.Varint(b, uint64(m.Time))
+	}
+	if m.Proof != 0 {
+		b = append(b, 0x50)
+		b = protoappend.Varint(b, uint64(m.Proof))
+	}
+	if m.ProofCause != 0 {
+		b = append(b, 0x58)
+		b = protoappend.Varint(b, uint64(m.ProofCause))
+	}
+	return b
+}
+
 func appendPlayer(b []byte, m *teehistorian.Player) []byte {
 	if len(m.Name) > 0 {
 		b = append(b, 0x0a)
@@ -2432,4 +2761,11 @@ var Kinds = []string{
 	"fact_respawn",
 	"sample_character",
 	"sample_shot",
+	"fact_freeze",
+	"fact_thaw",
+	"fact_hit",
+	"fact_hook",
+	"fact_block",
+	"fact_character_end",
+	"fact_run",
 }

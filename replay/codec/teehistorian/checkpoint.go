@@ -86,7 +86,7 @@ func (r *reader) restore() error {
 		return nil //nolint:nilerr // start at the beginning
 	}
 	if r.world, r.facts = world, facts; facts != nil {
-		r.Fold = facts.fold
+		r.Fold = r.conclusions()
 	}
 	r.use(d)
 	r.nextCheck = c.Position.Offset + checkEvery

@@ -31,15 +31,15 @@ func (refusal) Is(target error) bool { return target == codec.ErrNoMap }
 
 // play opens the map of the replay and plays the game on it, if the filter asks for what follows from that.
 func (r *reader) play(replay *replaydv1.Replay) error {
-	kind, last := teehistorian.KindSampleShot, placeShots+physics.MaxShots
-	switch {
-	case !r.Filter.Samples():
+	if !r.Filter.Map() {
 		return nil
-	case r.Filter.Kind(uint8(kind)):
-	case r.Filter.Kind(uint8(teehistorian.KindSampleCharacter)):
-		kind, last = teehistorian.KindSampleCharacter, placeShots
-	default:
-		return nil
+	}
+	wants := func(kind teehistorian.Kind) bool { return r.Filter.Kind(uint8(kind)) }
+	kind := teehistorian.KindSampleCharacter
+	for !properties[kind].Map || !wants(kind) {
+		if kind++; int(kind) == len(properties) {
+			return nil
+		}
 	}
 	refused := func(why string) error {
 		return refusal{&filter.FieldError{Field: "include", Problem: fmt.Sprintf("%s needs the map of the game, %s%s: %s",
@@ -70,7 +70,15 @@ func (r *reader) play(replay *replaydv1.Replay) error {
 			r.checkpoint() // in between the world has none
 		}
 	}
-	r.Places = func() int { return last }
+	switch {
+	case wants(teehistorian.KindSampleShot):
+		r.Places = func() int { return placeShots + physics.MaxShots }
+	case wants(teehistorian.KindSampleCharacter):
+		r.Places = func() int { return placeShots }
+	}
+	if r.Concludes = r.Filter.Facts(); r.Concludes {
+		r.world.Tell()
+	}
 	return nil
 }
 

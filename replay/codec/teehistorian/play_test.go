@@ -129,68 +129,83 @@ func TestPlayed(t *testing.T) {
 				data, course = unpacked(t, roomsDir+"arms.teehistorian.gz"), read(t, roomsDir+"arms.map")
 			}
 			o := codec.Options{Map: mapOf(course)}
-			o.Filter = selecting(t, &replaydv1.EventFilter{}, named(factKinds...), every(10), played(10))
+			o.Filter = selecting(t, &replaydv1.EventFilter{}, named(factKinds...), named(playedFacts...), every(10), played(10))
 			whole := from(t, data, o)
 			if got := slices.DeleteFunc(slices.Clone(whole), func(p placed) bool { return isSample(p) || isFact(p) }); !slices.Equal(got, from(t, data, codec.Options{})) {
 				t.Fatal("samples change the events of the replay")
 			}
-			samples := slices.DeleteFunc(slices.Clone(whole), func(p placed) bool { return p.kind != "sample_character" && p.kind != "sample_shot" })
 			for i := 1; i < len(whole); i++ {
 				if !whole[i-1].at.Before(whole[i].at) {
 					t.Fatalf("%+v stands before %+v", whole[i-1], whole[i])
 				}
-			}
-			o.Filter = selecting(t, played(10))
-			if got := from(t, data, o); len(got) == 0 || !slices.Equal(got, samples) {
-				t.Fatal("what is played depends on what else is delivered")
+				if !isSample(whole[i]) && eventOf(t, whole[i]).GetAtTick() < eventOf(t, whole[i-1]).GetAtTick() {
+					t.Fatalf("%+v stands behind %+v", whole[i], whole[i-1])
+				}
 			}
 			kinds := map[string]int{}
-			for _, p := range samples {
+			for _, p := range whole {
 				kinds[p.kind]++
 			}
-			if name == "arms" && kinds["sample_shot"] == 0 {
-				t.Error("nothing flies")
+			if name == "arms" && (kinds["sample_shot"] == 0 || kinds["fact_hit"] == 0) || name == "race" && kinds["fact_hook"] == 0 {
+				t.Errorf("there are %v", kinds)
 			}
-			random := rand.New(rand.NewPCG(1, 2))
-			for range 3 {
-				i := random.IntN(len(samples))
-				resumed := o
-				resumed.Start.Position = samples[i].at
-				if got := from(t, data, resumed); !slices.Equal(got, samples[i:]) {
-					t.Fatalf("a stream that begins at %+v is not the rest of the whole", samples[i].at)
+			for _, include := range []*replaydv1.EventFilter{played(10), named(playedFacts...)} {
+				only := slices.DeleteFunc(slices.Clone(whole), func(p placed) bool { return !slices.Contains(include.GetKinds(), p.kind) })
+				o.Filter = selecting(t, include)
+				if got := from(t, data, o); len(got) == 0 || !slices.Equal(got, only) {
+					t.Fatalf("what is played depends on what else is delivered: %d events, want %d", len(got), len(only))
 				}
-				tick := eventOf(t, samples[i]).GetAtTick()
-				resumed.Start = codec.Start{Tick: &tick}
-				first := slices.IndexFunc(samples, func(p placed) bool { return eventOf(t, p).GetAtTick() == tick })
-				if got := from(t, data, resumed); !slices.Equal(got, samples[first:]) {
-					t.Fatalf("a stream that begins at tick %d is not the rest of the whole", tick)
-				}
-				end := len(data)/4 + random.IntN(len(data)*3/4)
-				begun := from(t, data[:end], o)
-				if len(begun) > len(samples) || !slices.Equal(begun, samples[:len(begun)]) {
-					t.Fatalf("with %d bytes the samples are others", end)
-				}
-				g := &growing{data[:end]}
-				live := o
-				live.Start.Now = true
-				r, err := encoder.Codec.Open(source.Input{At: g, Size: int64(end)}, live)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := errors.Join(r.Header(new(replaydv1.Replay)), codectest.Seek(r)); err != nil {
-					t.Fatal(err)
-				}
-				var none codec.Batch
-				none.MaxEvents, none.MaxBytes = 1<<10, 1<<20
-				if r.(codec.Standing).Stand(&none); none.Count > 0 { // and nothing is judged too early
-					t.Fatalf("%d samples of a tick that may not be over", none.Count)
-				}
-				g.data = data
-				if got := deliver(t, r); !slices.Equal(got, samples[len(begun):]) {
-					t.Fatalf("behind byte %d there are %d samples, want %d", end, len(got), len(samples)-len(begun))
-				}
+				begun(t, data, o, only)
 			}
 		})
+	}
+}
+
+// playedFacts are the facts that need a map.
+var playedFacts = []string{"fact_freeze", "fact_thaw", "fact_hit", "fact_hook", "fact_block", "fact_character_end", "fact_run"}
+
+// begun checks that streams that begin in the middle of a recording have the rest of what there is, also in one that grows.
+func begun(t *testing.T, data []byte, o codec.Options, all []placed) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 3 {
+		i := random.IntN(len(all))
+		resumed := o
+		resumed.Start.Position = all[i].at
+		if got := from(t, data, resumed); !slices.Equal(got, all[i:]) {
+			t.Fatalf("a stream that begins at %+v is not the rest of the whole", all[i].at)
+		}
+		tick := eventOf(t, all[i]).GetAtTick()
+		resumed.Start = codec.Start{Tick: &tick}
+		first := slices.IndexFunc(all, func(p placed) bool { return eventOf(t, p).GetAtTick() == tick })
+		if got := from(t, data, resumed); !slices.Equal(got, all[first:]) {
+			t.Fatalf("a stream that begins at tick %d is not the rest of the whole", tick)
+		}
+		end := max(len(data)/4, bytes.IndexByte(data, 0)+1)
+		end += random.IntN(len(data) - end)
+		before := from(t, data[:end], o)
+		if len(before) > len(all) || !slices.Equal(before, all[:len(before)]) {
+			t.Fatalf("with %d bytes what is played is something else", end)
+		}
+		g := &growing{data[:end]}
+		live := o
+		live.Start.Now = true
+		r, err := encoder.Codec.Open(source.Input{At: g, Size: int64(end)}, live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(r.Header(new(replaydv1.Replay)), codectest.Seek(r)); err != nil {
+			t.Fatal(err)
+		}
+		var none codec.Batch
+		none.MaxEvents, none.MaxBytes = 1<<10, 1<<20
+		if r.(codec.Standing).Stand(&none); none.Count > 0 { // and nothing is judged too early
+			t.Fatalf("%d samples of a tick that may not be over", none.Count)
+		}
+		g.data = data
+		if got := deliver(t, r); !slices.Equal(got, all[len(before):]) {
+			t.Fatalf("behind byte %d there are %d events, want %d", end, len(got), len(all)-len(before))
+		}
 	}
 }
 
@@ -254,14 +269,49 @@ func TestPlayedGap(t *testing.T) {
 	}
 }
 
+// TestPlayedMany: of more facts than fit behind an event, the rest comes behind the next one.
+func TestPlayedMany(t *testing.T) {
+	race, course := read(t, raceDir+"race.teehistorian"), read(t, raceDir+"course.map")
+	const clients = 300
+	data := race[:bytes.IndexByte(race, 0)+1]
+	number := func(id int) []byte {
+		if id < 64 {
+			return []byte{byte(id)}
+		}
+		return []byte{byte(id&63 | 0x80), byte(id >> 6)}
+	}
+	for id := range clients {
+		data = slices.Concat(data, []byte{0x42}, number(id), []byte{0x20, 0x20})
+	}
+	data = append(data, 0x41, 0)
+	for id := range clients {
+		data = slices.Concat(data, []byte{0x43}, number(id))
+	}
+	data = append(data, 0x41, 0, 0x41, 0, 0x41, 0, 0x41, 0, 0x40)
+	o := codec.Options{Map: mapOf(course), Filter: selecting(t, named(playedFacts...))}
+	all := from(t, data, o)
+	at := map[int64]int{}
+	for _, p := range all {
+		at[p.at.Offset]++
+	}
+	if len(all) != clients || len(at) != 3 || at[all[0].at.Offset] != decoders.Room-1 {
+		t.Errorf("%d facts at %v", len(all), at)
+	}
+	begun(t, data, o, all)
+	o.Filter = selecting(t, named(playedFacts...), named("fact_input_stats"), played(1))
+	if got := slices.DeleteFunc(from(t, data, o), func(p placed) bool { return !isFact(p) }); !slices.Equal(got, all) {
+		t.Error("with samples and other facts they are elsewhere")
+	}
+}
+
 // TestPlayedCheckpoint: a stream that begins at a checkpoint has what the whole has, and reads less.
 func TestPlayedCheckpoint(t *testing.T) {
 	data, course := read(t, raceDir+"race.teehistorian"), read(t, raceDir+"course.map")
 	near := encoder.Codec
 	near.Spacing = 10_000
 	store, checkpoints := codectest.Checkpoints(near)
-	for _, facts := range [][]string{nil, factKinds} {
-		o := codec.Options{Map: mapOf(course), Checkpoints: checkpoints, Filter: selecting(t, played(200), named(append(facts, "player_new")...))}
+	for _, facts := range [][]string{nil, factKinds, playedFacts} {
+		o := codec.Options{Map: mapOf(course), Checkpoints: checkpoints, Filter: selecting(t, played(200), named(append(slices.Clip(facts), "player_new")...))}
 		whole := from(t, data, o)
 		for _, i := range []int{len(whole) * 3 / 4, len(whole) - 1} {
 			o.Start.Position = whole[i].at

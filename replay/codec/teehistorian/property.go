@@ -89,6 +89,46 @@ var properties = filter.Table[event]{
 		Map:    true,
 	},
 	teehistorian.KindSampleShot: {Player: func(e *event) int32 { return e.SampleShot.ClientId }, Map: true},
+	teehistorian.KindFactFreeze: {
+		Player:      func(e *event) int32 { return e.FactFreeze.ClientId },
+		OtherPlayer: func(e *event) int32 { return known(e.FactFreeze.OtherClientId) },
+		Team:        func(e *event) int32 { return e.FactFreeze.Team },
+		Map:         true,
+	},
+	teehistorian.KindFactThaw: {
+		Player:      func(e *event) int32 { return e.FactThaw.ClientId },
+		OtherPlayer: func(e *event) int32 { return known(e.FactThaw.OtherClientId) },
+		Team:        func(e *event) int32 { return e.FactThaw.Team },
+		Map:         true,
+	},
+	teehistorian.KindFactHit: {
+		Player:      func(e *event) int32 { return e.FactHit.ClientId },
+		OtherPlayer: func(e *event) int32 { return e.FactHit.OtherClientId },
+		Team:        func(e *event) int32 { return e.FactHit.Team },
+		Map:         true,
+	},
+	teehistorian.KindFactHook: {
+		Player:      func(e *event) int32 { return e.FactHook.ClientId },
+		OtherPlayer: func(e *event) int32 { return e.FactHook.OtherClientId },
+		Team:        func(e *event) int32 { return e.FactHook.Team },
+		Map:         true,
+	},
+	teehistorian.KindFactBlock: {
+		Player:      func(e *event) int32 { return e.FactBlock.ClientId },
+		OtherPlayer: func(e *event) int32 { return e.FactBlock.OtherClientId },
+		Team:        func(e *event) int32 { return e.FactBlock.Team },
+		Map:         true,
+	},
+	teehistorian.KindFactCharacterEnd: {
+		Player: func(e *event) int32 { return e.FactCharacterEnd.ClientId },
+		Team:   func(e *event) int32 { return e.FactCharacterEnd.Team },
+		Map:    true,
+	},
+	teehistorian.KindFactRun: {
+		Player: func(e *event) int32 { return e.FactRun.ClientId },
+		Team:   func(e *event) int32 { return e.FactRun.Team },
+		Map:    true,
+	},
 }
 
 // known returns the property of a field that may be absent.

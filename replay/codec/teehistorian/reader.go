@@ -143,7 +143,7 @@ func (r *reader) Header(replay *replaydv1.Replay) error {
 	key := replay.GetIdentity()
 	if r.facts = newFacts(h, &r.Options); r.facts != nil {
 		key = r.facts.key(key)
-		r.Fold = r.facts.fold
+		r.Fold = r.conclusions()
 	}
 	if r.world != nil {
 		key += ", played"
@@ -183,7 +183,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		return codec.ErrDone
 	}
 	unmarked := !b.KeepMarks // only the filter looks at an event
-	samples, plan := r.Sampling(), r.plan(b)
+	takes, plan := r.Sampling() || r.world != nil, r.plan(b)
 	fold := plan.fold
 	held := r.Waiting()
 	var asked filter.Event
@@ -196,7 +196,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		}
 		ev := &r.Event
 		over := r.d.Tick() > plan.last
-		waiting := held || samples && r.Waiting() || fold != nil && fold.Pending()
+		waiting := held || takes && r.Waiting() || fold != nil && fold.Pending()
 		// Where moves are examined, no inputs are between them.
 		if (plan.moves != single || plan.inputs != single && ev.Kind != teehistorian.KindPlayerDiff) && !over && !waiting {
 			if n := r.many(b, &plan, left); n > 0 { // far moves, which facts follow from, are none of many
@@ -207,7 +207,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		at := r.d.Position()
 		var err error
 		switch {
-		case waiting || samples:
+		case waiting || takes:
 			held = false
 			at, ev, err = r.Take()
 		case over:
@@ -223,7 +223,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 			return r.ranOut(err)
 		}
 		switch kind := uint8(ev.Kind); {
-		case waiting || samples:
+		case waiting || takes:
 			r.Give(b, at, ev)
 		case unmarked && r.Filter.Whole(kind):
 			before := b.Count

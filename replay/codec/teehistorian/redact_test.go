@@ -258,11 +258,18 @@ func TestPlayersOfFacts(t *testing.T) {
 	for kind, want := range map[teehistorian.Kind][2]int32{
 		teehistorian.KindFactChat: {1, filter.None}, teehistorian.KindFactCallVote: {2, 3}, teehistorian.KindFactVote: {4, filter.None},
 		teehistorian.KindFactCommand: {filter.None, filter.None}, teehistorian.KindFactDeath: {5, filter.None}, teehistorian.KindFactRespawn: {6, filter.None},
+		teehistorian.KindFactFreeze: {7, 8}, teehistorian.KindFactThaw: {9, filter.None}, teehistorian.KindFactHit: {10, 11},
+		teehistorian.KindFactHook: {12, 13}, teehistorian.KindFactBlock: {14, 15}, teehistorian.KindFactCharacterEnd: {16, filter.None},
+		teehistorian.KindFactRun: {17, filter.None},
 	} {
 		ev := teehistorian.Event{
 			Kind: kind, FactChat: teehistorian.FactChat{ClientId: 1}, FactCallVote: teehistorian.FactCallVote{ClientId: 2, TargetClientId: 3},
 			FactVote: teehistorian.FactVote{ClientId: 4}, FactCommand: teehistorian.FactCommand{ClientId: -1},
 			FactDeath: teehistorian.FactDeath{ClientId: 5}, FactRespawn: teehistorian.FactRespawn{ClientId: 6},
+			FactFreeze: teehistorian.FactFreeze{ClientId: 7, OtherClientId: 8}, FactThaw: teehistorian.FactThaw{ClientId: 9, OtherClientId: -1},
+			FactHit: teehistorian.FactHit{ClientId: 10, OtherClientId: 11}, FactHook: teehistorian.FactHook{ClientId: 12, OtherClientId: 13},
+			FactBlock: teehistorian.FactBlock{ClientId: 14, OtherClientId: 15}, FactCharacterEnd: teehistorian.FactCharacterEnd{ClientId: 16},
+			FactRun: teehistorian.FactRun{ClientId: 17},
 		}
 		if e := properties.Event(uint8(kind), 0, &ev); [2]int32(e.Numbers[filter.Players][:2]) != want {
 			t.Errorf("%s is of %v, want %v", kind, e.Numbers[filter.Players], want)

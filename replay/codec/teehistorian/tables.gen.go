@@ -401,6 +401,83 @@ var Tables = table.Format{
 			{Name: "since_tick", Comment: "The tick in which it was shot.", Type: table.Int32},
 			{Name: "proof", Comment: "PROOF_PROVEN if the state of who shot was proven in that tick, and otherwise PROOF_UNKNOWN.", Type: table.Name, Enum: namesOfProof},
 		}},
+		{Name: "fact_freeze", Comment: "A character was frozen, as it follows from the game's rules, the inputs and the map. All facts that need the map, which are those from here on, stand behind the event that begins the next recorded tick, or ends the game, as only then it is known where the characters are; tick is when they happened. proof says whether the positions that are recorded prove what it depends on; all but PROOF_PROVEN is a guess. Names are not part of them: resolve_players adds them. The server must be able to read the map of the game: without it a request for the kind is refused. When thousands of such things happen at once, some are left out.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "team", Comment: "Its team, from 0.", Type: table.Int32},
+			{Name: "tick", Comment: "The tick.", Type: table.Int32},
+			{Name: "cause", Comment: "What froze it.", Type: table.Name, Enum: namesOfFreezeCause},
+			{Name: "x", Comment: "The recorded coordinate in world units.", Type: table.Int32},
+			{Name: "y", Comment: "The recorded coordinate in world units.", Type: table.Int32},
+			{Name: "other_client_id", Nullable: true, Comment: "The client whose character was the last one that hit it or held it with its hook, in the 150 ticks before. Absent without one.", Type: table.Int32},
+			{Name: "contact", Comment: "What that one did.", Type: table.Name, Enum: namesOfContact},
+			{Name: "contact_tick", Nullable: true, Comment: "The last tick in which it did.", Type: table.Int32},
+			{Name: "proof", Comment: "Whether this is proven.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why it is not proven.", Type: table.Name, Enum: namesOfProofCause},
+		}},
+		{Name: "fact_thaw", Comment: "A character is not frozen any more.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "team", Comment: "Its team, from 0.", Type: table.Int32},
+			{Name: "tick", Comment: "The first tick in which it is not frozen.", Type: table.Int32},
+			{Name: "from_tick", Comment: "The tick in which it was frozen.", Type: table.Int32},
+			{Name: "cause", Comment: "What ended the freeze.", Type: table.Name, Enum: namesOfThawCause},
+			{Name: "other_client_id", Nullable: true, Comment: "The client whose hammer or laser did. Absent otherwise.", Type: table.Int32},
+			{Name: "proof", Comment: "Whether all of its ticks are proven, from from_tick on.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why the first of those that are not proven is not.", Type: table.Name, Enum: namesOfProofCause},
+		}},
+		{Name: "fact_hit", Comment: "A weapon hit a character. Of each character at most 16 hits in a tick are told.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client who hit.", Type: table.Int32},
+			{Name: "other_client_id", Comment: "The client whose character was hit. Grenades, shotguns and lasers may hit the one who shot.", Type: table.Int32},
+			{Name: "team", Comment: "The team of the character that was hit.", Type: table.Int32},
+			{Name: "tick", Comment: "The tick.", Type: table.Int32},
+			{Name: "weapon", Comment: "The weapon. Bullets of guns, which do nothing, are not told.", Type: table.Name, Enum: namesOfWeapon},
+			{Name: "x", Comment: "The recorded coordinate of the character that was hit, in world units.", Type: table.Int32},
+			{Name: "y", Comment: "The recorded coordinate of the character that was hit, in world units.", Type: table.Int32},
+			{Name: "proof", Comment: "Whether both characters and the shot are proven.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why it is not proven.", Type: table.Name, Enum: namesOfProofCause},
+		}},
+		{Name: "fact_hook", Comment: "A hook has let go of a character.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client whose hook it is.", Type: table.Int32},
+			{Name: "other_client_id", Comment: "The client whose character it held.", Type: table.Int32},
+			{Name: "team", Comment: "The team of the character whose hook it is.", Type: table.Int32},
+			{Name: "from_tick", Comment: "The first tick in which it held it.", Type: table.Int32},
+			{Name: "tick", Comment: "The last one.", Type: table.Int32},
+			{Name: "proof", Comment: "Whether all of these ticks are proven.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why the first of those that are not proven is not.", Type: table.Name, Enum: namesOfProofCause},
+		}},
+		{Name: "fact_block", Comment: "A character froze, or died by a tile or outside of the map, within 150 ticks after another one had hit it or held it with its hook. That the one is because of the other is a rule, and no fact.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client whose character was the last one that hit it or held it.", Type: table.Int32},
+			{Name: "other_client_id", Comment: "The client whose character froze or died.", Type: table.Int32},
+			{Name: "team", Comment: "The team of the character that froze or died.", Type: table.Int32},
+			{Name: "tick", Comment: "The tick in which it did.", Type: table.Int32},
+			{Name: "outcome", Comment: "Which of both.", Type: table.Name, Enum: namesOfBlockOutcome},
+			{Name: "contact", Comment: "What the other one did last.", Type: table.Name, Enum: namesOfContact},
+			{Name: "contact_tick", Comment: "The last tick in which it did.", Type: table.Int32},
+			{Name: "proof", Comment: "Whether both ticks are proven.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why they are not proven.", Type: table.Name, Enum: namesOfProofCause},
+		}},
+		{Name: "fact_character_end", Comment: "A character came to its end. Unlike fact_death, which needs no map, it says why, and has those that appeared anew in the same tick.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "team", Comment: "Its team, from 0.", Type: table.Int32},
+			{Name: "tick", Comment: "The first tick in which it is not there.", Type: table.Int32},
+			{Name: "cause", Comment: "Why.", Type: table.Name, Enum: namesOfEndCause},
+			{Name: "x", Comment: "Its last recorded coordinate in world units.", Type: table.Int32},
+			{Name: "y", Comment: "Its last recorded coordinate in world units.", Type: table.Int32},
+			{Name: "proof", Comment: "Whether its state was known.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why it was not.", Type: table.Name, Enum: namesOfProofCause},
+		}},
+		{Name: "fact_run", Comment: "A client has finished a run: its character came through the start and then through the finish, or the server has recorded a finish.", Fields: []table.Field{
+			{Name: "client_id", Comment: "The client.", Type: table.Int32},
+			{Name: "team", Comment: "Its team, from 0.", Type: table.Int32},
+			{Name: "from_tick", Nullable: true, Comment: "The last tick in which the character came through the start. Absent where it did not since it appeared, as after a saved game was loaded.", Type: table.Int32},
+			{Name: "tick", Comment: "The tick of the finish.", Type: table.Int32},
+			{Name: "proven_ticks", Comment: "How many ticks from the start to the finish are proven: the character is where the tick before leads to.", Type: table.Int32},
+			{Name: "corrected_ticks", Comment: "In how many of them the character was elsewhere than expected.", Type: table.Int32},
+			{Name: "unknown_ticks", Comment: "Of how many of them it is not known whether they follow from the ticks before.", Type: table.Int32},
+			{Name: "unproven_tick", Nullable: true, Comment: "The first tick that is not proven. Absent without one.", Type: table.Int32},
+			{Name: "fact_run_time", Nullable: true, Comment: "The time that the server recorded, in ticks, as in player_finish. Absent where it recorded none.", Type: table.Int32},
+			{Name: "proof", Comment: "PROOF_PROVEN if all ticks from the start to the finish are.", Type: table.Name, Enum: namesOfProof},
+			{Name: "proof_cause", Comment: "Why the first of those that are not proven is not.", Type: table.Name, Enum: namesOfProofCause},
+		}},
 	},
 }
 
@@ -715,6 +792,50 @@ var namesOfProofCause = map[int32]string{
 	8: "PROOF_CAUSE_REST",
 }
 
+var namesOfFreezeCause = map[int32]string{
+	0: "FREEZE_CAUSE_UNSPECIFIED",
+	1: "FREEZE_CAUSE_TILE",
+	2: "FREEZE_CAUSE_SWITCH",
+	3: "FREEZE_CAUSE_DEEP",
+	4: "FREEZE_CAUSE_LIVE",
+	5: "FREEZE_CAUSE_HEART",
+}
+
+var namesOfContact = map[int32]string{
+	0: "CONTACT_UNSPECIFIED",
+	1: "CONTACT_HAMMER",
+	2: "CONTACT_GUN",
+	3: "CONTACT_SHOTGUN",
+	4: "CONTACT_GRENADE",
+	5: "CONTACT_LASER",
+	6: "CONTACT_NINJA",
+	7: "CONTACT_HOOK",
+}
+
+var namesOfThawCause = map[int32]string{
+	0: "THAW_CAUSE_UNSPECIFIED",
+	1: "THAW_CAUSE_EXPIRED",
+	2: "THAW_CAUSE_TILE",
+	3: "THAW_CAUSE_HAMMER",
+	4: "THAW_CAUSE_LASER",
+	5: "THAW_CAUSE_END",
+}
+
+var namesOfBlockOutcome = map[int32]string{
+	0: "BLOCK_OUTCOME_UNSPECIFIED",
+	1: "BLOCK_OUTCOME_FREEZE",
+	2: "BLOCK_OUTCOME_DEATH",
+}
+
+var namesOfEndCause = map[int32]string{
+	0: "END_CAUSE_UNSPECIFIED",
+	1: "END_CAUSE_TILE",
+	2: "END_CAUSE_OUTSIDE",
+	3: "END_CAUSE_ASKED",
+	4: "END_CAUSE_WATCHES",
+	5: "END_CAUSE_LEFT",
+}
+
 // AddRow appends an event to the table of its kind. Its position is as in Set.Begin.
 func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 	c := s.Begin(uint8(m.Kind), at, m.AtTick)
@@ -837,6 +958,20 @@ func AddRow(s *table.Set, at decoders.Position, m *teehistorian.Event) {
 		rowSampleCharacter(c[12:], &m.SampleCharacter)
 	case teehistorian.KindSampleShot:
 		rowSampleShot(c[12:], &m.SampleShot)
+	case teehistorian.KindFactFreeze:
+		rowFactFreeze(c[12:], &m.FactFreeze)
+	case teehistorian.KindFactThaw:
+		rowFactThaw(c[12:], &m.FactThaw)
+	case teehistorian.KindFactHit:
+		rowFactHit(c[12:], &m.FactHit)
+	case teehistorian.KindFactHook:
+		rowFactHook(c[12:], &m.FactHook)
+	case teehistorian.KindFactBlock:
+		rowFactBlock(c[12:], &m.FactBlock)
+	case teehistorian.KindFactCharacterEnd:
+		rowFactCharacterEnd(c[12:], &m.FactCharacterEnd)
+	case teehistorian.KindFactRun:
+		rowFactRun(c[12:], &m.FactRun)
 	default: // it has no fields
 	}
 }
@@ -2045,6 +2180,121 @@ func rowSampleShot(c []table.Column, m *teehistorian.SampleShot) {
 	c[5].Float32(m.FromY)
 	c[6].Int32(m.SinceTick)
 	c[7].Enum(int32(m.Proof))
+}
+
+func rowFactFreeze(c []table.Column, m *teehistorian.FactFreeze) {
+	_ = c[10]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.Team)
+	c[2].Int32(m.Tick)
+	c[3].Enum(int32(m.Cause))
+	c[4].Int32(m.X)
+	c[5].Int32(m.Y)
+	if m.OtherClientId != -1 {
+		c[6].Int32(m.OtherClientId)
+	} else {
+		c[6].Null()
+	}
+	c[7].Enum(int32(m.Contact))
+	if m.ContactTick != -1 {
+		c[8].Int32(m.ContactTick)
+	} else {
+		c[8].Null()
+	}
+	c[9].Enum(int32(m.Proof))
+	c[10].Enum(int32(m.ProofCause))
+}
+
+func rowFactThaw(c []table.Column, m *teehistorian.FactThaw) {
+	_ = c[7]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.Team)
+	c[2].Int32(m.Tick)
+	c[3].Int32(m.FromTick)
+	c[4].Enum(int32(m.Cause))
+	if m.OtherClientId != -1 {
+		c[5].Int32(m.OtherClientId)
+	} else {
+		c[5].Null()
+	}
+	c[6].Enum(int32(m.Proof))
+	c[7].Enum(int32(m.ProofCause))
+}
+
+func rowFactHit(c []table.Column, m *teehistorian.FactHit) {
+	_ = c[8]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.OtherClientId)
+	c[2].Int32(m.Team)
+	c[3].Int32(m.Tick)
+	c[4].Enum(int32(m.Weapon))
+	c[5].Int32(m.X)
+	c[6].Int32(m.Y)
+	c[7].Enum(int32(m.Proof))
+	c[8].Enum(int32(m.ProofCause))
+}
+
+func rowFactHook(c []table.Column, m *teehistorian.FactHook) {
+	_ = c[6]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.OtherClientId)
+	c[2].Int32(m.Team)
+	c[3].Int32(m.FromTick)
+	c[4].Int32(m.Tick)
+	c[5].Enum(int32(m.Proof))
+	c[6].Enum(int32(m.ProofCause))
+}
+
+func rowFactBlock(c []table.Column, m *teehistorian.FactBlock) {
+	_ = c[8]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.OtherClientId)
+	c[2].Int32(m.Team)
+	c[3].Int32(m.Tick)
+	c[4].Enum(int32(m.Outcome))
+	c[5].Enum(int32(m.Contact))
+	c[6].Int32(m.ContactTick)
+	c[7].Enum(int32(m.Proof))
+	c[8].Enum(int32(m.ProofCause))
+}
+
+func rowFactCharacterEnd(c []table.Column, m *teehistorian.FactCharacterEnd) {
+	_ = c[7]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.Team)
+	c[2].Int32(m.Tick)
+	c[3].Enum(int32(m.Cause))
+	c[4].Int32(m.X)
+	c[5].Int32(m.Y)
+	c[6].Enum(int32(m.Proof))
+	c[7].Enum(int32(m.ProofCause))
+}
+
+func rowFactRun(c []table.Column, m *teehistorian.FactRun) {
+	_ = c[10]
+	c[0].Int32(m.ClientId)
+	c[1].Int32(m.Team)
+	if m.FromTick != -1 {
+		c[2].Int32(m.FromTick)
+	} else {
+		c[2].Null()
+	}
+	c[3].Int32(m.Tick)
+	c[4].Int32(m.ProvenTicks)
+	c[5].Int32(m.CorrectedTicks)
+	c[6].Int32(m.UnknownTicks)
+	if m.UnprovenTick != -1 {
+		c[7].Int32(m.UnprovenTick)
+	} else {
+		c[7].Null()
+	}
+	if m.Time != -1 {
+		c[8].Int32(m.Time)
+	} else {
+		c[8].Null()
+	}
+	c[9].Enum(int32(m.Proof))
+	c[10].Enum(int32(m.ProofCause))
 }
 
 func rowPlayer(c []table.Column, m *teehistorian.Player) {

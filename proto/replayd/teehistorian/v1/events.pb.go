@@ -795,6 +795,327 @@ func (Weapon) EnumDescriptor() ([]byte, []int) {
 	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{11}
 }
 
+// What froze a character.
+type FreezeCause int32
+
+const (
+	// It is not known: nothing that is calculated froze it.
+	FreezeCause_FREEZE_CAUSE_UNSPECIFIED FreezeCause = 0
+	// A tile that freezes.
+	FreezeCause_FREEZE_CAUSE_TILE FreezeCause = 1
+	// A tile of the layer of switches that freezes.
+	FreezeCause_FREEZE_CAUSE_SWITCH FreezeCause = 2
+	// A tile that freezes again and again: deep freeze.
+	FreezeCause_FREEZE_CAUSE_DEEP FreezeCause = 3
+	// A tile that takes walking and jumping only: live freeze.
+	FreezeCause_FREEZE_CAUSE_LIVE FreezeCause = 4
+	// A heart that lies about.
+	FreezeCause_FREEZE_CAUSE_HEART FreezeCause = 5
+)
+
+// Enum value maps for FreezeCause.
+var (
+	FreezeCause_name = map[int32]string{
+		0: "FREEZE_CAUSE_UNSPECIFIED",
+		1: "FREEZE_CAUSE_TILE",
+		2: "FREEZE_CAUSE_SWITCH",
+		3: "FREEZE_CAUSE_DEEP",
+		4: "FREEZE_CAUSE_LIVE",
+		5: "FREEZE_CAUSE_HEART",
+	}
+	FreezeCause_value = map[string]int32{
+		"FREEZE_CAUSE_UNSPECIFIED": 0,
+		"FREEZE_CAUSE_TILE":        1,
+		"FREEZE_CAUSE_SWITCH":      2,
+		"FREEZE_CAUSE_DEEP":        3,
+		"FREEZE_CAUSE_LIVE":        4,
+		"FREEZE_CAUSE_HEART":       5,
+	}
+)
+
+func (x FreezeCause) Enum() *FreezeCause {
+	p := new(FreezeCause)
+	*p = x
+	return p
+}
+
+func (x FreezeCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FreezeCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[12].Descriptor()
+}
+
+func (FreezeCause) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[12]
+}
+
+func (x FreezeCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FreezeCause.Descriptor instead.
+func (FreezeCause) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{12}
+}
+
+// What ended a freeze.
+type ThawCause int32
+
+const (
+	// It is not known: nothing that is calculated ended it.
+	ThawCause_THAW_CAUSE_UNSPECIFIED ThawCause = 0
+	// Its time was over.
+	ThawCause_THAW_CAUSE_EXPIRED ThawCause = 1
+	// A tile that undoes it.
+	ThawCause_THAW_CAUSE_TILE ThawCause = 2
+	// A hit of a hammer.
+	ThawCause_THAW_CAUSE_HAMMER ThawCause = 3
+	// A laser.
+	ThawCause_THAW_CAUSE_LASER ThawCause = 4
+	// The character came to its end.
+	ThawCause_THAW_CAUSE_END ThawCause = 5
+)
+
+// Enum value maps for ThawCause.
+var (
+	ThawCause_name = map[int32]string{
+		0: "THAW_CAUSE_UNSPECIFIED",
+		1: "THAW_CAUSE_EXPIRED",
+		2: "THAW_CAUSE_TILE",
+		3: "THAW_CAUSE_HAMMER",
+		4: "THAW_CAUSE_LASER",
+		5: "THAW_CAUSE_END",
+	}
+	ThawCause_value = map[string]int32{
+		"THAW_CAUSE_UNSPECIFIED": 0,
+		"THAW_CAUSE_EXPIRED":     1,
+		"THAW_CAUSE_TILE":        2,
+		"THAW_CAUSE_HAMMER":      3,
+		"THAW_CAUSE_LASER":       4,
+		"THAW_CAUSE_END":         5,
+	}
+)
+
+func (x ThawCause) Enum() *ThawCause {
+	p := new(ThawCause)
+	*p = x
+	return p
+}
+
+func (x ThawCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ThawCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[13].Descriptor()
+}
+
+func (ThawCause) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[13]
+}
+
+func (x ThawCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ThawCause.Descriptor instead.
+func (ThawCause) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{13}
+}
+
+// What a character did to another one. Those that are weapons have the numbers of Weapon.
+type Contact int32
+
+const (
+	// Nothing.
+	Contact_CONTACT_UNSPECIFIED Contact = 0
+	// It hit it with a hammer.
+	Contact_CONTACT_HAMMER Contact = 1
+	// Never sent: the bullets of guns do nothing.
+	Contact_CONTACT_GUN Contact = 2
+	// It pulled it with a shotgun.
+	Contact_CONTACT_SHOTGUN Contact = 3
+	// Its grenade exploded near it.
+	Contact_CONTACT_GRENADE Contact = 4
+	// Its laser hit it.
+	Contact_CONTACT_LASER Contact = 5
+	// It hit it with a ninja's sword.
+	Contact_CONTACT_NINJA Contact = 6
+	// It held it with its hook.
+	Contact_CONTACT_HOOK Contact = 7
+)
+
+// Enum value maps for Contact.
+var (
+	Contact_name = map[int32]string{
+		0: "CONTACT_UNSPECIFIED",
+		1: "CONTACT_HAMMER",
+		2: "CONTACT_GUN",
+		3: "CONTACT_SHOTGUN",
+		4: "CONTACT_GRENADE",
+		5: "CONTACT_LASER",
+		6: "CONTACT_NINJA",
+		7: "CONTACT_HOOK",
+	}
+	Contact_value = map[string]int32{
+		"CONTACT_UNSPECIFIED": 0,
+		"CONTACT_HAMMER":      1,
+		"CONTACT_GUN":         2,
+		"CONTACT_SHOTGUN":     3,
+		"CONTACT_GRENADE":     4,
+		"CONTACT_LASER":       5,
+		"CONTACT_NINJA":       6,
+		"CONTACT_HOOK":        7,
+	}
+)
+
+func (x Contact) Enum() *Contact {
+	p := new(Contact)
+	*p = x
+	return p
+}
+
+func (x Contact) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Contact) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[14].Descriptor()
+}
+
+func (Contact) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[14]
+}
+
+func (x Contact) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Contact.Descriptor instead.
+func (Contact) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{14}
+}
+
+// Why a character came to its end.
+type EndCause int32
+
+const (
+	// It is not known: nothing that is calculated or recorded ends it, such as a command, or a death of another one of its team.
+	EndCause_END_CAUSE_UNSPECIFIED EndCause = 0
+	// It touched a tile that kills.
+	EndCause_END_CAUSE_TILE EndCause = 1
+	// It was outside of the map.
+	EndCause_END_CAUSE_OUTSIDE EndCause = 2
+	// Its client asked to die (cl_kill, or the command /kill), or saved its team's game.
+	EndCause_END_CAUSE_ASKED EndCause = 3
+	// Its client asked to watch.
+	EndCause_END_CAUSE_WATCHES EndCause = 4
+	// Its client left.
+	EndCause_END_CAUSE_LEFT EndCause = 5
+)
+
+// Enum value maps for EndCause.
+var (
+	EndCause_name = map[int32]string{
+		0: "END_CAUSE_UNSPECIFIED",
+		1: "END_CAUSE_TILE",
+		2: "END_CAUSE_OUTSIDE",
+		3: "END_CAUSE_ASKED",
+		4: "END_CAUSE_WATCHES",
+		5: "END_CAUSE_LEFT",
+	}
+	EndCause_value = map[string]int32{
+		"END_CAUSE_UNSPECIFIED": 0,
+		"END_CAUSE_TILE":        1,
+		"END_CAUSE_OUTSIDE":     2,
+		"END_CAUSE_ASKED":       3,
+		"END_CAUSE_WATCHES":     4,
+		"END_CAUSE_LEFT":        5,
+	}
+)
+
+func (x EndCause) Enum() *EndCause {
+	p := new(EndCause)
+	*p = x
+	return p
+}
+
+func (x EndCause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EndCause) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[15].Descriptor()
+}
+
+func (EndCause) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[15]
+}
+
+func (x EndCause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EndCause.Descriptor instead.
+func (EndCause) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{15}
+}
+
+// What became of a character that was blocked.
+type BlockOutcome int32
+
+const (
+	// Never sent.
+	BlockOutcome_BLOCK_OUTCOME_UNSPECIFIED BlockOutcome = 0
+	// It was frozen.
+	BlockOutcome_BLOCK_OUTCOME_FREEZE BlockOutcome = 1
+	// It died, by a tile or outside of the map.
+	BlockOutcome_BLOCK_OUTCOME_DEATH BlockOutcome = 2
+)
+
+// Enum value maps for BlockOutcome.
+var (
+	BlockOutcome_name = map[int32]string{
+		0: "BLOCK_OUTCOME_UNSPECIFIED",
+		1: "BLOCK_OUTCOME_FREEZE",
+		2: "BLOCK_OUTCOME_DEATH",
+	}
+	BlockOutcome_value = map[string]int32{
+		"BLOCK_OUTCOME_UNSPECIFIED": 0,
+		"BLOCK_OUTCOME_FREEZE":      1,
+		"BLOCK_OUTCOME_DEATH":       2,
+	}
+)
+
+func (x BlockOutcome) Enum() *BlockOutcome {
+	p := new(BlockOutcome)
+	*p = x
+	return p
+}
+
+func (x BlockOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (BlockOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_replayd_teehistorian_v1_events_proto_enumTypes[16].Descriptor()
+}
+
+func (BlockOutcome) Type() protoreflect.EnumType {
+	return &file_replayd_teehistorian_v1_events_proto_enumTypes[16]
+}
+
+func (x BlockOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use BlockOutcome.Descriptor instead.
+func (BlockOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{16}
+}
+
 // The events of one batch, in the order in which the server recorded them.
 type EventList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -902,6 +1223,13 @@ type Event struct {
 	//	*Event_FactRespawn
 	//	*Event_SampleCharacter
 	//	*Event_SampleShot
+	//	*Event_FactFreeze
+	//	*Event_FactThaw
+	//	*Event_FactHit
+	//	*Event_FactHook
+	//	*Event_FactBlock
+	//	*Event_FactCharacterEnd
+	//	*Event_FactRun
 	Kind isEvent_Kind `protobuf_oneof:"kind"`
 	// Oddities of the record, which is readable in spite of them. Empty for nearly all events.
 	Warnings []Warning `protobuf:"varint,14,rep,packed,name=warnings,proto3,enum=replayd.teehistorian.v1.Warning" json:"warnings,omitempty"`
@@ -1408,6 +1736,69 @@ func (x *Event) GetSampleShot() *SampleShot {
 	return nil
 }
 
+func (x *Event) GetFactFreeze() *FactFreeze {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactFreeze); ok {
+			return x.FactFreeze
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactThaw() *FactThaw {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactThaw); ok {
+			return x.FactThaw
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactHit() *FactHit {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactHit); ok {
+			return x.FactHit
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactHook() *FactHook {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactHook); ok {
+			return x.FactHook
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactBlock() *FactBlock {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactBlock); ok {
+			return x.FactBlock
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactCharacterEnd() *FactCharacterEnd {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactCharacterEnd); ok {
+			return x.FactCharacterEnd
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetFactRun() *FactRun {
+	if x != nil {
+		if x, ok := x.Kind.(*Event_FactRun); ok {
+			return x.FactRun
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetWarnings() []Warning {
 	if x != nil {
 		return x.Warnings
@@ -1686,6 +2077,41 @@ type Event_SampleShot struct {
 	SampleShot *SampleShot `protobuf:"bytes,55,opt,name=sample_shot,json=sampleShot,proto3,oneof"`
 }
 
+type Event_FactFreeze struct {
+	// A character was frozen. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactFreeze *FactFreeze `protobuf:"bytes,56,opt,name=fact_freeze,json=factFreeze,proto3,oneof"`
+}
+
+type Event_FactThaw struct {
+	// A character is not frozen any more. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactThaw *FactThaw `protobuf:"bytes,57,opt,name=fact_thaw,json=factThaw,proto3,oneof"`
+}
+
+type Event_FactHit struct {
+	// A weapon hit a character. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactHit *FactHit `protobuf:"bytes,58,opt,name=fact_hit,json=factHit,proto3,oneof"`
+}
+
+type Event_FactHook struct {
+	// A hook has let go of a character. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactHook *FactHook `protobuf:"bytes,59,opt,name=fact_hook,json=factHook,proto3,oneof"`
+}
+
+type Event_FactBlock struct {
+	// A character froze or died soon after another one had hit or held it. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactBlock *FactBlock `protobuf:"bytes,60,opt,name=fact_block,json=factBlock,proto3,oneof"`
+}
+
+type Event_FactCharacterEnd struct {
+	// A character came to its end. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactCharacterEnd *FactCharacterEnd `protobuf:"bytes,61,opt,name=fact_character_end,json=factCharacterEnd,proto3,oneof"`
+}
+
+type Event_FactRun struct {
+	// A client has finished a run, and so much of it is proven. A fact: computed from several events and the map, and only sent to those who name the kind.
+	FactRun *FactRun `protobuf:"bytes,62,opt,name=fact_run,json=factRun,proto3,oneof"`
+}
+
 func (*Event_PlayerDiff) isEvent_Kind() {}
 
 func (*Event_InputDiff) isEvent_Kind() {}
@@ -1785,6 +2211,20 @@ func (*Event_FactRespawn) isEvent_Kind() {}
 func (*Event_SampleCharacter) isEvent_Kind() {}
 
 func (*Event_SampleShot) isEvent_Kind() {}
+
+func (*Event_FactFreeze) isEvent_Kind() {}
+
+func (*Event_FactThaw) isEvent_Kind() {}
+
+func (*Event_FactHit) isEvent_Kind() {}
+
+func (*Event_FactHook) isEvent_Kind() {}
+
+func (*Event_FactBlock) isEvent_Kind() {}
+
+func (*Event_FactCharacterEnd) isEvent_Kind() {}
+
+func (*Event_FactRun) isEvent_Kind() {}
 
 // A client's name, clan, team and role, as far as they are known from the file and from the files of the previous games
 // of the same server process. A value that is not known is empty.
@@ -8270,13 +8710,844 @@ func (x *SampleShot) GetProof() Proof {
 	return Proof_PROOF_UNSPECIFIED
 }
 
+// A character was frozen, as it follows from the game's rules, the inputs and the map. All facts that need the map, which are those from here on,
+// stand behind the event that begins the next recorded tick, or ends the game, as only then it is known where the characters are; tick is when they
+// happened. proof says whether the positions that are recorded prove what it depends on; all but PROOF_PROVEN is a guess. Names are not part of
+// them: resolve_players adds them. The server must be able to read the map of the game: without it a request for the kind is refused. When thousands of
+// such things happen at once, some are left out.
+type FactFreeze struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its team, from 0.
+	Team int32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// The tick.
+	Tick int32 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
+	// What froze it.
+	Cause FreezeCause `protobuf:"varint,4,opt,name=cause,proto3,enum=replayd.teehistorian.v1.FreezeCause" json:"cause,omitempty"`
+	// The recorded coordinate in world units.
+	X int32 `protobuf:"zigzag32,5,opt,name=x,proto3" json:"x,omitempty"`
+	// The recorded coordinate in world units.
+	Y int32 `protobuf:"zigzag32,6,opt,name=y,proto3" json:"y,omitempty"`
+	// The client whose character was the last one that hit it or held it with its hook, in the 150 ticks before. Absent without one.
+	OtherClientId *int32 `protobuf:"varint,7,opt,name=other_client_id,json=otherClientId,proto3,oneof" json:"other_client_id,omitempty"`
+	// What that one did.
+	Contact Contact `protobuf:"varint,8,opt,name=contact,proto3,enum=replayd.teehistorian.v1.Contact" json:"contact,omitempty"`
+	// The last tick in which it did.
+	ContactTick *int32 `protobuf:"varint,9,opt,name=contact_tick,json=contactTick,proto3,oneof" json:"contact_tick,omitempty"`
+	// Whether this is proven.
+	Proof Proof `protobuf:"varint,10,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why it is not proven.
+	ProofCause    ProofCause `protobuf:"varint,11,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactFreeze) Reset() {
+	*x = FactFreeze{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactFreeze) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactFreeze) ProtoMessage() {}
+
+func (x *FactFreeze) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactFreeze.ProtoReflect.Descriptor instead.
+func (*FactFreeze) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *FactFreeze) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetCause() FreezeCause {
+	if x != nil {
+		return x.Cause
+	}
+	return FreezeCause_FREEZE_CAUSE_UNSPECIFIED
+}
+
+func (x *FactFreeze) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetOtherClientId() int32 {
+	if x != nil && x.OtherClientId != nil {
+		return *x.OtherClientId
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetContact() Contact {
+	if x != nil {
+		return x.Contact
+	}
+	return Contact_CONTACT_UNSPECIFIED
+}
+
+func (x *FactFreeze) GetContactTick() int32 {
+	if x != nil && x.ContactTick != nil {
+		return *x.ContactTick
+	}
+	return 0
+}
+
+func (x *FactFreeze) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactFreeze) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+// A character is not frozen any more.
+type FactThaw struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its team, from 0.
+	Team int32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// The first tick in which it is not frozen.
+	Tick int32 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The tick in which it was frozen.
+	FromTick int32 `protobuf:"varint,4,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
+	// What ended the freeze.
+	Cause ThawCause `protobuf:"varint,5,opt,name=cause,proto3,enum=replayd.teehistorian.v1.ThawCause" json:"cause,omitempty"`
+	// The client whose hammer or laser did. Absent otherwise.
+	OtherClientId *int32 `protobuf:"varint,6,opt,name=other_client_id,json=otherClientId,proto3,oneof" json:"other_client_id,omitempty"`
+	// Whether all of its ticks are proven, from from_tick on.
+	Proof Proof `protobuf:"varint,7,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why the first of those that are not proven is not.
+	ProofCause    ProofCause `protobuf:"varint,8,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactThaw) Reset() {
+	*x = FactThaw{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactThaw) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactThaw) ProtoMessage() {}
+
+func (x *FactThaw) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactThaw.ProtoReflect.Descriptor instead.
+func (*FactThaw) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *FactThaw) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactThaw) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactThaw) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactThaw) GetFromTick() int32 {
+	if x != nil {
+		return x.FromTick
+	}
+	return 0
+}
+
+func (x *FactThaw) GetCause() ThawCause {
+	if x != nil {
+		return x.Cause
+	}
+	return ThawCause_THAW_CAUSE_UNSPECIFIED
+}
+
+func (x *FactThaw) GetOtherClientId() int32 {
+	if x != nil && x.OtherClientId != nil {
+		return *x.OtherClientId
+	}
+	return 0
+}
+
+func (x *FactThaw) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactThaw) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+// A weapon hit a character. Of each character at most 16 hits in a tick are told.
+type FactHit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client who hit.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The client whose character was hit. Grenades, shotguns and lasers may hit the one who shot.
+	OtherClientId int32 `protobuf:"varint,2,opt,name=other_client_id,json=otherClientId,proto3" json:"other_client_id,omitempty"`
+	// The team of the character that was hit.
+	Team int32 `protobuf:"varint,3,opt,name=team,proto3" json:"team,omitempty"`
+	// The tick.
+	Tick int32 `protobuf:"varint,4,opt,name=tick,proto3" json:"tick,omitempty"`
+	// The weapon. Bullets of guns, which do nothing, are not told.
+	Weapon Weapon `protobuf:"varint,5,opt,name=weapon,proto3,enum=replayd.teehistorian.v1.Weapon" json:"weapon,omitempty"`
+	// The recorded coordinate of the character that was hit, in world units.
+	X int32 `protobuf:"zigzag32,6,opt,name=x,proto3" json:"x,omitempty"`
+	// The recorded coordinate of the character that was hit, in world units.
+	Y int32 `protobuf:"zigzag32,7,opt,name=y,proto3" json:"y,omitempty"`
+	// Whether both characters and the shot are proven.
+	Proof Proof `protobuf:"varint,8,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why it is not proven.
+	ProofCause    ProofCause `protobuf:"varint,9,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactHit) Reset() {
+	*x = FactHit{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactHit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactHit) ProtoMessage() {}
+
+func (x *FactHit) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactHit.ProtoReflect.Descriptor instead.
+func (*FactHit) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *FactHit) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactHit) GetOtherClientId() int32 {
+	if x != nil {
+		return x.OtherClientId
+	}
+	return 0
+}
+
+func (x *FactHit) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactHit) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactHit) GetWeapon() Weapon {
+	if x != nil {
+		return x.Weapon
+	}
+	return Weapon_WEAPON_UNSPECIFIED
+}
+
+func (x *FactHit) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *FactHit) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *FactHit) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactHit) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+// A hook has let go of a character.
+type FactHook struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client whose hook it is.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The client whose character it held.
+	OtherClientId int32 `protobuf:"varint,2,opt,name=other_client_id,json=otherClientId,proto3" json:"other_client_id,omitempty"`
+	// The team of the character whose hook it is.
+	Team int32 `protobuf:"varint,3,opt,name=team,proto3" json:"team,omitempty"`
+	// The first tick in which it held it.
+	FromTick int32 `protobuf:"varint,4,opt,name=from_tick,json=fromTick,proto3" json:"from_tick,omitempty"`
+	// The last one.
+	Tick int32 `protobuf:"varint,5,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Whether all of these ticks are proven.
+	Proof Proof `protobuf:"varint,6,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why the first of those that are not proven is not.
+	ProofCause    ProofCause `protobuf:"varint,7,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactHook) Reset() {
+	*x = FactHook{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactHook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactHook) ProtoMessage() {}
+
+func (x *FactHook) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactHook.ProtoReflect.Descriptor instead.
+func (*FactHook) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *FactHook) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactHook) GetOtherClientId() int32 {
+	if x != nil {
+		return x.OtherClientId
+	}
+	return 0
+}
+
+func (x *FactHook) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactHook) GetFromTick() int32 {
+	if x != nil {
+		return x.FromTick
+	}
+	return 0
+}
+
+func (x *FactHook) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactHook) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactHook) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+// A character froze, or died by a tile or outside of the map, within 150 ticks after another one had hit it or held it with its hook. That the one is
+// because of the other is a rule, and no fact.
+type FactBlock struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client whose character was the last one that hit it or held it.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// The client whose character froze or died.
+	OtherClientId int32 `protobuf:"varint,2,opt,name=other_client_id,json=otherClientId,proto3" json:"other_client_id,omitempty"`
+	// The team of the character that froze or died.
+	Team int32 `protobuf:"varint,3,opt,name=team,proto3" json:"team,omitempty"`
+	// The tick in which it did.
+	Tick int32 `protobuf:"varint,4,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Which of both.
+	Outcome BlockOutcome `protobuf:"varint,5,opt,name=outcome,proto3,enum=replayd.teehistorian.v1.BlockOutcome" json:"outcome,omitempty"`
+	// What the other one did last.
+	Contact Contact `protobuf:"varint,6,opt,name=contact,proto3,enum=replayd.teehistorian.v1.Contact" json:"contact,omitempty"`
+	// The last tick in which it did.
+	ContactTick int32 `protobuf:"varint,7,opt,name=contact_tick,json=contactTick,proto3" json:"contact_tick,omitempty"`
+	// Whether both ticks are proven.
+	Proof Proof `protobuf:"varint,8,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why they are not proven.
+	ProofCause    ProofCause `protobuf:"varint,9,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactBlock) Reset() {
+	*x = FactBlock{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactBlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactBlock) ProtoMessage() {}
+
+func (x *FactBlock) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactBlock.ProtoReflect.Descriptor instead.
+func (*FactBlock) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *FactBlock) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactBlock) GetOtherClientId() int32 {
+	if x != nil {
+		return x.OtherClientId
+	}
+	return 0
+}
+
+func (x *FactBlock) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactBlock) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactBlock) GetOutcome() BlockOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return BlockOutcome_BLOCK_OUTCOME_UNSPECIFIED
+}
+
+func (x *FactBlock) GetContact() Contact {
+	if x != nil {
+		return x.Contact
+	}
+	return Contact_CONTACT_UNSPECIFIED
+}
+
+func (x *FactBlock) GetContactTick() int32 {
+	if x != nil {
+		return x.ContactTick
+	}
+	return 0
+}
+
+func (x *FactBlock) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactBlock) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+// A character came to its end. Unlike fact_death, which needs no map, it says why, and has those that appeared anew in the same tick.
+type FactCharacterEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its team, from 0.
+	Team int32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// The first tick in which it is not there.
+	Tick int32 `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
+	// Why.
+	Cause EndCause `protobuf:"varint,4,opt,name=cause,proto3,enum=replayd.teehistorian.v1.EndCause" json:"cause,omitempty"`
+	// Its last recorded coordinate in world units.
+	X int32 `protobuf:"zigzag32,5,opt,name=x,proto3" json:"x,omitempty"`
+	// Its last recorded coordinate in world units.
+	Y int32 `protobuf:"zigzag32,6,opt,name=y,proto3" json:"y,omitempty"`
+	// Whether its state was known.
+	Proof Proof `protobuf:"varint,7,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why it was not.
+	ProofCause    ProofCause `protobuf:"varint,8,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactCharacterEnd) Reset() {
+	*x = FactCharacterEnd{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactCharacterEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactCharacterEnd) ProtoMessage() {}
+
+func (x *FactCharacterEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactCharacterEnd.ProtoReflect.Descriptor instead.
+func (*FactCharacterEnd) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *FactCharacterEnd) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactCharacterEnd) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactCharacterEnd) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactCharacterEnd) GetCause() EndCause {
+	if x != nil {
+		return x.Cause
+	}
+	return EndCause_END_CAUSE_UNSPECIFIED
+}
+
+func (x *FactCharacterEnd) GetX() int32 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *FactCharacterEnd) GetY() int32 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *FactCharacterEnd) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactCharacterEnd) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
+// A client has finished a run: its character came through the start and then through the finish, or the server has recorded a finish.
+type FactRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client.
+	ClientId int32 `protobuf:"varint,1,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// Its team, from 0.
+	Team int32 `protobuf:"varint,2,opt,name=team,proto3" json:"team,omitempty"`
+	// The last tick in which the character came through the start. Absent where it did not since it appeared, as after a saved game was loaded.
+	FromTick *int32 `protobuf:"varint,3,opt,name=from_tick,json=fromTick,proto3,oneof" json:"from_tick,omitempty"`
+	// The tick of the finish.
+	Tick int32 `protobuf:"varint,4,opt,name=tick,proto3" json:"tick,omitempty"`
+	// How many ticks from the start to the finish are proven: the character is where the tick before leads to.
+	ProvenTicks int32 `protobuf:"varint,5,opt,name=proven_ticks,json=provenTicks,proto3" json:"proven_ticks,omitempty"`
+	// In how many of them the character was elsewhere than expected.
+	CorrectedTicks int32 `protobuf:"varint,6,opt,name=corrected_ticks,json=correctedTicks,proto3" json:"corrected_ticks,omitempty"`
+	// Of how many of them it is not known whether they follow from the ticks before.
+	UnknownTicks int32 `protobuf:"varint,7,opt,name=unknown_ticks,json=unknownTicks,proto3" json:"unknown_ticks,omitempty"`
+	// The first tick that is not proven. Absent without one.
+	UnprovenTick *int32 `protobuf:"varint,8,opt,name=unproven_tick,json=unprovenTick,proto3,oneof" json:"unproven_tick,omitempty"`
+	// The time that the server recorded, in ticks, as in player_finish. Absent where it recorded none.
+	Time *int32 `protobuf:"varint,9,opt,name=time,proto3,oneof" json:"time,omitempty"`
+	// PROOF_PROVEN if all ticks from the start to the finish are.
+	Proof Proof `protobuf:"varint,10,opt,name=proof,proto3,enum=replayd.teehistorian.v1.Proof" json:"proof,omitempty"`
+	// Why the first of those that are not proven is not.
+	ProofCause    ProofCause `protobuf:"varint,11,opt,name=proof_cause,json=proofCause,proto3,enum=replayd.teehistorian.v1.ProofCause" json:"proof_cause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactRun) Reset() {
+	*x = FactRun{}
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactRun) ProtoMessage() {}
+
+func (x *FactRun) ProtoReflect() protoreflect.Message {
+	mi := &file_replayd_teehistorian_v1_events_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactRun.ProtoReflect.Descriptor instead.
+func (*FactRun) Descriptor() ([]byte, []int) {
+	return file_replayd_teehistorian_v1_events_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *FactRun) GetClientId() int32 {
+	if x != nil {
+		return x.ClientId
+	}
+	return 0
+}
+
+func (x *FactRun) GetTeam() int32 {
+	if x != nil {
+		return x.Team
+	}
+	return 0
+}
+
+func (x *FactRun) GetFromTick() int32 {
+	if x != nil && x.FromTick != nil {
+		return *x.FromTick
+	}
+	return 0
+}
+
+func (x *FactRun) GetTick() int32 {
+	if x != nil {
+		return x.Tick
+	}
+	return 0
+}
+
+func (x *FactRun) GetProvenTicks() int32 {
+	if x != nil {
+		return x.ProvenTicks
+	}
+	return 0
+}
+
+func (x *FactRun) GetCorrectedTicks() int32 {
+	if x != nil {
+		return x.CorrectedTicks
+	}
+	return 0
+}
+
+func (x *FactRun) GetUnknownTicks() int32 {
+	if x != nil {
+		return x.UnknownTicks
+	}
+	return 0
+}
+
+func (x *FactRun) GetUnprovenTick() int32 {
+	if x != nil && x.UnprovenTick != nil {
+		return *x.UnprovenTick
+	}
+	return 0
+}
+
+func (x *FactRun) GetTime() int32 {
+	if x != nil && x.Time != nil {
+		return *x.Time
+	}
+	return 0
+}
+
+func (x *FactRun) GetProof() Proof {
+	if x != nil {
+		return x.Proof
+	}
+	return Proof_PROOF_UNSPECIFIED
+}
+
+func (x *FactRun) GetProofCause() ProofCause {
+	if x != nil {
+		return x.ProofCause
+	}
+	return ProofCause_PROOF_CAUSE_UNSPECIFIED
+}
+
 var File_replayd_teehistorian_v1_events_proto protoreflect.FileDescriptor
 
 const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"$replayd/teehistorian/v1/events.proto\x12\x17replayd.teehistorian.v1\x1a replayd/options/v1/options.proto\"C\n" +
 	"\tEventList\x126\n" +
-	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\x92\x1d\n" +
+	"\x06events\x18\x01 \x03(\v2\x1e.replayd.teehistorian.v1.EventR\x06events\"\xfc \n" +
 	"\x05Event\x12\x17\n" +
 	"\aat_tick\x18\x01 \x01(\x05R\x06atTick\x12F\n" +
 	"\vplayer_diff\x18\x02 \x01(\v2#.replayd.teehistorian.v1.PlayerDiffH\x00R\n" +
@@ -8345,7 +9616,16 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\ffact_respawn\x185 \x01(\v2$.replayd.teehistorian.v1.FactRespawnH\x00R\vfactRespawn\x12U\n" +
 	"\x10sample_character\x186 \x01(\v2(.replayd.teehistorian.v1.SampleCharacterH\x00R\x0fsampleCharacter\x12F\n" +
 	"\vsample_shot\x187 \x01(\v2#.replayd.teehistorian.v1.SampleShotH\x00R\n" +
-	"sampleShot\x12<\n" +
+	"sampleShot\x12F\n" +
+	"\vfact_freeze\x188 \x01(\v2#.replayd.teehistorian.v1.FactFreezeH\x00R\n" +
+	"factFreeze\x12@\n" +
+	"\tfact_thaw\x189 \x01(\v2!.replayd.teehistorian.v1.FactThawH\x00R\bfactThaw\x12=\n" +
+	"\bfact_hit\x18: \x01(\v2 .replayd.teehistorian.v1.FactHitH\x00R\afactHit\x12@\n" +
+	"\tfact_hook\x18; \x01(\v2!.replayd.teehistorian.v1.FactHookH\x00R\bfactHook\x12C\n" +
+	"\n" +
+	"fact_block\x18< \x01(\v2\".replayd.teehistorian.v1.FactBlockH\x00R\tfactBlock\x12Y\n" +
+	"\x12fact_character_end\x18= \x01(\v2).replayd.teehistorian.v1.FactCharacterEndH\x00R\x10factCharacterEnd\x12=\n" +
+	"\bfact_run\x18> \x01(\v2 .replayd.teehistorian.v1.FactRunH\x00R\afactRun\x12<\n" +
 	"\bwarnings\x18\x0e \x03(\x0e2 .replayd.teehistorian.v1.WarningR\bwarnings\x12=\n" +
 	"\x06player\x18& \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\x06player\x12H\n" +
 	"\fother_player\x18' \x01(\v2\x1f.replayd.teehistorian.v1.PlayerB\x04\xf8\xe1\x18\x01R\votherPlayerB\x06\n" +
@@ -8954,7 +10234,94 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x06from_y\x18\x06 \x01(\x02R\x05fromY\x12\x1d\n" +
 	"\n" +
 	"since_tick\x18\a \x01(\x05R\tsinceTick\x124\n" +
-	"\x05proof\x18\b \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof*\xed\x02\n" +
+	"\x05proof\x18\b \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\"\xe7\x03\n" +
+	"\n" +
+	"FactFreeze\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\x05R\x04team\x12\x12\n" +
+	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12:\n" +
+	"\x05cause\x18\x04 \x01(\x0e2$.replayd.teehistorian.v1.FreezeCauseR\x05cause\x12\f\n" +
+	"\x01x\x18\x05 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x06 \x01(\x11R\x01y\x121\n" +
+	"\x0fother_client_id\x18\a \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\rotherClientId\x88\x01\x01\x12:\n" +
+	"\acontact\x18\b \x01(\x0e2 .replayd.teehistorian.v1.ContactR\acontact\x12,\n" +
+	"\fcontact_tick\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\vcontactTick\x88\x01\x01\x124\n" +
+	"\x05proof\x18\n" +
+	" \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\v \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCauseB\x12\n" +
+	"\x10_other_client_idB\x0f\n" +
+	"\r_contact_tick\"\xe9\x02\n" +
+	"\bFactThaw\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\x05R\x04team\x12\x12\n" +
+	"\x04tick\x18\x03 \x01(\x05R\x04tick\x12\x1b\n" +
+	"\tfrom_tick\x18\x04 \x01(\x05R\bfromTick\x128\n" +
+	"\x05cause\x18\x05 \x01(\x0e2\".replayd.teehistorian.v1.ThawCauseR\x05cause\x121\n" +
+	"\x0fother_client_id\x18\x06 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\rotherClientId\x88\x01\x01\x124\n" +
+	"\x05proof\x18\a \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\b \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCauseB\x12\n" +
+	"\x10_other_client_id\"\xc7\x02\n" +
+	"\aFactHit\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12&\n" +
+	"\x0fother_client_id\x18\x02 \x01(\x05R\rotherClientId\x12\x12\n" +
+	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x12\n" +
+	"\x04tick\x18\x04 \x01(\x05R\x04tick\x127\n" +
+	"\x06weapon\x18\x05 \x01(\x0e2\x1f.replayd.teehistorian.v1.WeaponR\x06weapon\x12\f\n" +
+	"\x01x\x18\x06 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\a \x01(\x11R\x01y\x124\n" +
+	"\x05proof\x18\b \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\t \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCause\"\x90\x02\n" +
+	"\bFactHook\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12&\n" +
+	"\x0fother_client_id\x18\x02 \x01(\x05R\rotherClientId\x12\x12\n" +
+	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x1b\n" +
+	"\tfrom_tick\x18\x04 \x01(\x05R\bfromTick\x12\x12\n" +
+	"\x04tick\x18\x05 \x01(\x05R\x04tick\x124\n" +
+	"\x05proof\x18\x06 \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\a \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCause\"\x94\x03\n" +
+	"\tFactBlock\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12&\n" +
+	"\x0fother_client_id\x18\x02 \x01(\x05R\rotherClientId\x12\x12\n" +
+	"\x04team\x18\x03 \x01(\x05R\x04team\x12\x12\n" +
+	"\x04tick\x18\x04 \x01(\x05R\x04tick\x12?\n" +
+	"\aoutcome\x18\x05 \x01(\x0e2%.replayd.teehistorian.v1.BlockOutcomeR\aoutcome\x12:\n" +
+	"\acontact\x18\x06 \x01(\x0e2 .replayd.teehistorian.v1.ContactR\acontact\x12!\n" +
+	"\fcontact_tick\x18\a \x01(\x05R\vcontactTick\x124\n" +
+	"\x05proof\x18\b \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\t \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCause\"\xa8\x02\n" +
+	"\x10FactCharacterEnd\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\x05R\x04team\x12\x12\n" +
+	"\x04tick\x18\x03 \x01(\x05R\x04tick\x127\n" +
+	"\x05cause\x18\x04 \x01(\x0e2!.replayd.teehistorian.v1.EndCauseR\x05cause\x12\f\n" +
+	"\x01x\x18\x05 \x01(\x11R\x01x\x12\f\n" +
+	"\x01y\x18\x06 \x01(\x11R\x01y\x124\n" +
+	"\x05proof\x18\a \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\b \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCause\"\xdb\x03\n" +
+	"\aFactRun\x12\x1b\n" +
+	"\tclient_id\x18\x01 \x01(\x05R\bclientId\x12\x12\n" +
+	"\x04team\x18\x02 \x01(\x05R\x04team\x12&\n" +
+	"\tfrom_tick\x18\x03 \x01(\x05B\x04\xf0\xe1\x18\x01H\x00R\bfromTick\x88\x01\x01\x12\x12\n" +
+	"\x04tick\x18\x04 \x01(\x05R\x04tick\x12!\n" +
+	"\fproven_ticks\x18\x05 \x01(\x05R\vprovenTicks\x12'\n" +
+	"\x0fcorrected_ticks\x18\x06 \x01(\x05R\x0ecorrectedTicks\x12#\n" +
+	"\runknown_ticks\x18\a \x01(\x05R\funknownTicks\x12.\n" +
+	"\runproven_tick\x18\b \x01(\x05B\x04\xf0\xe1\x18\x01H\x01R\funprovenTick\x88\x01\x01\x12\x1d\n" +
+	"\x04time\x18\t \x01(\x05B\x04\xf0\xe1\x18\x01H\x02R\x04time\x88\x01\x01\x124\n" +
+	"\x05proof\x18\n" +
+	" \x01(\x0e2\x1e.replayd.teehistorian.v1.ProofR\x05proof\x12D\n" +
+	"\vproof_cause\x18\v \x01(\x0e2#.replayd.teehistorian.v1.ProofCauseR\n" +
+	"proofCauseB\f\n" +
+	"\n" +
+	"_from_tickB\x10\n" +
+	"\x0e_unproven_tickB\a\n" +
+	"\x05_time*\xed\x02\n" +
 	"\aWarning\x12\x17\n" +
 	"\x13WARNING_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WARNING_PLAYER_ABSENT\x10\x01\x12\x1a\n" +
@@ -9038,7 +10405,41 @@ const file_replayd_teehistorian_v1_events_proto_rawDesc = "" +
 	"\x0eWEAPON_SHOTGUN\x10\x03\x12\x12\n" +
 	"\x0eWEAPON_GRENADE\x10\x04\x12\x10\n" +
 	"\fWEAPON_LASER\x10\x05\x12\x10\n" +
-	"\fWEAPON_NINJA\x10\x06B\x82\x01\n" +
+	"\fWEAPON_NINJA\x10\x06*\xa1\x01\n" +
+	"\vFreezeCause\x12\x1c\n" +
+	"\x18FREEZE_CAUSE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11FREEZE_CAUSE_TILE\x10\x01\x12\x17\n" +
+	"\x13FREEZE_CAUSE_SWITCH\x10\x02\x12\x15\n" +
+	"\x11FREEZE_CAUSE_DEEP\x10\x03\x12\x15\n" +
+	"\x11FREEZE_CAUSE_LIVE\x10\x04\x12\x16\n" +
+	"\x12FREEZE_CAUSE_HEART\x10\x05*\x95\x01\n" +
+	"\tThawCause\x12\x1a\n" +
+	"\x16THAW_CAUSE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12THAW_CAUSE_EXPIRED\x10\x01\x12\x13\n" +
+	"\x0fTHAW_CAUSE_TILE\x10\x02\x12\x15\n" +
+	"\x11THAW_CAUSE_HAMMER\x10\x03\x12\x14\n" +
+	"\x10THAW_CAUSE_LASER\x10\x04\x12\x12\n" +
+	"\x0eTHAW_CAUSE_END\x10\x05*\xa9\x01\n" +
+	"\aContact\x12\x17\n" +
+	"\x13CONTACT_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eCONTACT_HAMMER\x10\x01\x12\x0f\n" +
+	"\vCONTACT_GUN\x10\x02\x12\x13\n" +
+	"\x0fCONTACT_SHOTGUN\x10\x03\x12\x13\n" +
+	"\x0fCONTACT_GRENADE\x10\x04\x12\x11\n" +
+	"\rCONTACT_LASER\x10\x05\x12\x11\n" +
+	"\rCONTACT_NINJA\x10\x06\x12\x10\n" +
+	"\fCONTACT_HOOK\x10\a*\x90\x01\n" +
+	"\bEndCause\x12\x19\n" +
+	"\x15END_CAUSE_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eEND_CAUSE_TILE\x10\x01\x12\x15\n" +
+	"\x11END_CAUSE_OUTSIDE\x10\x02\x12\x13\n" +
+	"\x0fEND_CAUSE_ASKED\x10\x03\x12\x15\n" +
+	"\x11END_CAUSE_WATCHES\x10\x04\x12\x12\n" +
+	"\x0eEND_CAUSE_LEFT\x10\x05*`\n" +
+	"\fBlockOutcome\x12\x1d\n" +
+	"\x19BLOCK_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14BLOCK_OUTCOME_FREEZE\x10\x01\x12\x17\n" +
+	"\x13BLOCK_OUTCOME_DEATH\x10\x02B\x82\x01\n" +
 	"\x1bdev.replayd.teehistorian.v1P\x01ZGgithub.com/replayd/replayd/proto/replayd/teehistorian/v1;teehistorianv1\xaa\x02\x17Replayd.Teehistorian.V1b\x06proto3"
 
 var (
@@ -9053,8 +10454,8 @@ func file_replayd_teehistorian_v1_events_proto_rawDescGZIP() []byte {
 	return file_replayd_teehistorian_v1_events_proto_rawDescData
 }
 
-var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_replayd_teehistorian_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 17)
+var file_replayd_teehistorian_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(Warning)(0),                 // 0: replayd.teehistorian.v1.Warning
 	(AuthLevel)(0),               // 1: replayd.teehistorian.v1.AuthLevel
@@ -9068,195 +10469,235 @@ var file_replayd_teehistorian_v1_events_proto_goTypes = []any{
 	(ProofCause)(0),              // 9: replayd.teehistorian.v1.ProofCause
 	(HookState)(0),               // 10: replayd.teehistorian.v1.HookState
 	(Weapon)(0),                  // 11: replayd.teehistorian.v1.Weapon
-	(*EventList)(nil),            // 12: replayd.teehistorian.v1.EventList
-	(*Event)(nil),                // 13: replayd.teehistorian.v1.Event
-	(*Player)(nil),               // 14: replayd.teehistorian.v1.Player
-	(*Damage)(nil),               // 15: replayd.teehistorian.v1.Damage
-	(*Tick)(nil),                 // 16: replayd.teehistorian.v1.Tick
-	(*PlayerDiff)(nil),           // 17: replayd.teehistorian.v1.PlayerDiff
-	(*PlayerNew)(nil),            // 18: replayd.teehistorian.v1.PlayerNew
-	(*PlayerOld)(nil),            // 19: replayd.teehistorian.v1.PlayerOld
-	(*Input)(nil),                // 20: replayd.teehistorian.v1.Input
-	(*InputNew)(nil),             // 21: replayd.teehistorian.v1.InputNew
-	(*InputDiff)(nil),            // 22: replayd.teehistorian.v1.InputDiff
-	(*Join)(nil),                 // 23: replayd.teehistorian.v1.Join
-	(*Drop)(nil),                 // 24: replayd.teehistorian.v1.Drop
-	(*ConsoleCommand)(nil),       // 25: replayd.teehistorian.v1.ConsoleCommand
-	(*Finish)(nil),               // 26: replayd.teehistorian.v1.Finish
-	(*UnknownEx)(nil),            // 27: replayd.teehistorian.v1.UnknownEx
-	(*Test)(nil),                 // 28: replayd.teehistorian.v1.Test
-	(*AuthInit)(nil),             // 29: replayd.teehistorian.v1.AuthInit
-	(*AuthLogin)(nil),            // 30: replayd.teehistorian.v1.AuthLogin
-	(*AuthLogout)(nil),           // 31: replayd.teehistorian.v1.AuthLogout
-	(*DdnetverOld)(nil),          // 32: replayd.teehistorian.v1.DdnetverOld
-	(*Ddnetver)(nil),             // 33: replayd.teehistorian.v1.Ddnetver
-	(*Joinver6)(nil),             // 34: replayd.teehistorian.v1.Joinver6
-	(*Joinver7)(nil),             // 35: replayd.teehistorian.v1.Joinver7
-	(*SaveSuccess)(nil),          // 36: replayd.teehistorian.v1.SaveSuccess
-	(*SavedTeam)(nil),            // 37: replayd.teehistorian.v1.SavedTeam
-	(*SavedSwitch)(nil),          // 38: replayd.teehistorian.v1.SavedSwitch
-	(*SavedWeapon)(nil),          // 39: replayd.teehistorian.v1.SavedWeapon
-	(*SavedTee)(nil),             // 40: replayd.teehistorian.v1.SavedTee
-	(*SaveFailure)(nil),          // 41: replayd.teehistorian.v1.SaveFailure
-	(*LoadSuccess)(nil),          // 42: replayd.teehistorian.v1.LoadSuccess
-	(*LoadFailure)(nil),          // 43: replayd.teehistorian.v1.LoadFailure
-	(*PlayerTeam)(nil),           // 44: replayd.teehistorian.v1.PlayerTeam
-	(*TeamPractice)(nil),         // 45: replayd.teehistorian.v1.TeamPractice
-	(*PlayerReady)(nil),          // 46: replayd.teehistorian.v1.PlayerReady
-	(*PlayerSwap)(nil),           // 47: replayd.teehistorian.v1.PlayerSwap
-	(*Rejoinver6)(nil),           // 48: replayd.teehistorian.v1.Rejoinver6
-	(*Antibot)(nil),              // 49: replayd.teehistorian.v1.Antibot
-	(*PlayerName)(nil),           // 50: replayd.teehistorian.v1.PlayerName
-	(*PlayerFinish)(nil),         // 51: replayd.teehistorian.v1.PlayerFinish
-	(*TeamFinish)(nil),           // 52: replayd.teehistorian.v1.TeamFinish
-	(*PlayerState)(nil),          // 53: replayd.teehistorian.v1.PlayerState
-	(*Message)(nil),              // 54: replayd.teehistorian.v1.Message
-	(*Say)(nil),                  // 55: replayd.teehistorian.v1.Say
-	(*SetTeam)(nil),              // 56: replayd.teehistorian.v1.SetTeam
-	(*SetSpectatorMode)(nil),     // 57: replayd.teehistorian.v1.SetSpectatorMode
-	(*PlayerInfo)(nil),           // 58: replayd.teehistorian.v1.PlayerInfo
-	(*Skin)(nil),                 // 59: replayd.teehistorian.v1.Skin
-	(*SkinPart)(nil),             // 60: replayd.teehistorian.v1.SkinPart
-	(*Kill)(nil),                 // 61: replayd.teehistorian.v1.Kill
-	(*Emoticon)(nil),             // 62: replayd.teehistorian.v1.Emoticon
-	(*Vote)(nil),                 // 63: replayd.teehistorian.v1.Vote
-	(*CallVote)(nil),             // 64: replayd.teehistorian.v1.CallVote
-	(*IsDdnetLegacy)(nil),        // 65: replayd.teehistorian.v1.IsDdnetLegacy
-	(*ShowOthersLegacy)(nil),     // 66: replayd.teehistorian.v1.ShowOthersLegacy
-	(*ShowDistance)(nil),         // 67: replayd.teehistorian.v1.ShowDistance
-	(*ShowOthers)(nil),           // 68: replayd.teehistorian.v1.ShowOthers
-	(*CameraInfo)(nil),           // 69: replayd.teehistorian.v1.CameraInfo
-	(*EnableSpectatorCount)(nil), // 70: replayd.teehistorian.v1.EnableSpectatorCount
-	(*ReadyChange)(nil),          // 71: replayd.teehistorian.v1.ReadyChange
-	(*SkinChange)(nil),           // 72: replayd.teehistorian.v1.SkinChange
-	(*Command)(nil),              // 73: replayd.teehistorian.v1.Command
-	(*FactFinish)(nil),           // 74: replayd.teehistorian.v1.FactFinish
-	(*FactSession)(nil),          // 75: replayd.teehistorian.v1.FactSession
-	(*FactTeam)(nil),             // 76: replayd.teehistorian.v1.FactTeam
-	(*FactSave)(nil),             // 77: replayd.teehistorian.v1.FactSave
-	(*FactInputStats)(nil),       // 78: replayd.teehistorian.v1.FactInputStats
-	(*FactChat)(nil),             // 79: replayd.teehistorian.v1.FactChat
-	(*FactCallVote)(nil),         // 80: replayd.teehistorian.v1.FactCallVote
-	(*FactVote)(nil),             // 81: replayd.teehistorian.v1.FactVote
-	(*FactCommand)(nil),          // 82: replayd.teehistorian.v1.FactCommand
-	(*SamplePlayer)(nil),         // 83: replayd.teehistorian.v1.SamplePlayer
-	(*FactDeath)(nil),            // 84: replayd.teehistorian.v1.FactDeath
-	(*FactRespawn)(nil),          // 85: replayd.teehistorian.v1.FactRespawn
-	(*SampleCharacter)(nil),      // 86: replayd.teehistorian.v1.SampleCharacter
-	(*SampleShot)(nil),           // 87: replayd.teehistorian.v1.SampleShot
+	(FreezeCause)(0),             // 12: replayd.teehistorian.v1.FreezeCause
+	(ThawCause)(0),               // 13: replayd.teehistorian.v1.ThawCause
+	(Contact)(0),                 // 14: replayd.teehistorian.v1.Contact
+	(EndCause)(0),                // 15: replayd.teehistorian.v1.EndCause
+	(BlockOutcome)(0),            // 16: replayd.teehistorian.v1.BlockOutcome
+	(*EventList)(nil),            // 17: replayd.teehistorian.v1.EventList
+	(*Event)(nil),                // 18: replayd.teehistorian.v1.Event
+	(*Player)(nil),               // 19: replayd.teehistorian.v1.Player
+	(*Damage)(nil),               // 20: replayd.teehistorian.v1.Damage
+	(*Tick)(nil),                 // 21: replayd.teehistorian.v1.Tick
+	(*PlayerDiff)(nil),           // 22: replayd.teehistorian.v1.PlayerDiff
+	(*PlayerNew)(nil),            // 23: replayd.teehistorian.v1.PlayerNew
+	(*PlayerOld)(nil),            // 24: replayd.teehistorian.v1.PlayerOld
+	(*Input)(nil),                // 25: replayd.teehistorian.v1.Input
+	(*InputNew)(nil),             // 26: replayd.teehistorian.v1.InputNew
+	(*InputDiff)(nil),            // 27: replayd.teehistorian.v1.InputDiff
+	(*Join)(nil),                 // 28: replayd.teehistorian.v1.Join
+	(*Drop)(nil),                 // 29: replayd.teehistorian.v1.Drop
+	(*ConsoleCommand)(nil),       // 30: replayd.teehistorian.v1.ConsoleCommand
+	(*Finish)(nil),               // 31: replayd.teehistorian.v1.Finish
+	(*UnknownEx)(nil),            // 32: replayd.teehistorian.v1.UnknownEx
+	(*Test)(nil),                 // 33: replayd.teehistorian.v1.Test
+	(*AuthInit)(nil),             // 34: replayd.teehistorian.v1.AuthInit
+	(*AuthLogin)(nil),            // 35: replayd.teehistorian.v1.AuthLogin
+	(*AuthLogout)(nil),           // 36: replayd.teehistorian.v1.AuthLogout
+	(*DdnetverOld)(nil),          // 37: replayd.teehistorian.v1.DdnetverOld
+	(*Ddnetver)(nil),             // 38: replayd.teehistorian.v1.Ddnetver
+	(*Joinver6)(nil),             // 39: replayd.teehistorian.v1.Joinver6
+	(*Joinver7)(nil),             // 40: replayd.teehistorian.v1.Joinver7
+	(*SaveSuccess)(nil),          // 41: replayd.teehistorian.v1.SaveSuccess
+	(*SavedTeam)(nil),            // 42: replayd.teehistorian.v1.SavedTeam
+	(*SavedSwitch)(nil),          // 43: replayd.teehistorian.v1.SavedSwitch
+	(*SavedWeapon)(nil),          // 44: replayd.teehistorian.v1.SavedWeapon
+	(*SavedTee)(nil),             // 45: replayd.teehistorian.v1.SavedTee
+	(*SaveFailure)(nil),          // 46: replayd.teehistorian.v1.SaveFailure
+	(*LoadSuccess)(nil),          // 47: replayd.teehistorian.v1.LoadSuccess
+	(*LoadFailure)(nil),          // 48: replayd.teehistorian.v1.LoadFailure
+	(*PlayerTeam)(nil),           // 49: replayd.teehistorian.v1.PlayerTeam
+	(*TeamPractice)(nil),         // 50: replayd.teehistorian.v1.TeamPractice
+	(*PlayerReady)(nil),          // 51: replayd.teehistorian.v1.PlayerReady
+	(*PlayerSwap)(nil),           // 52: replayd.teehistorian.v1.PlayerSwap
+	(*Rejoinver6)(nil),           // 53: replayd.teehistorian.v1.Rejoinver6
+	(*Antibot)(nil),              // 54: replayd.teehistorian.v1.Antibot
+	(*PlayerName)(nil),           // 55: replayd.teehistorian.v1.PlayerName
+	(*PlayerFinish)(nil),         // 56: replayd.teehistorian.v1.PlayerFinish
+	(*TeamFinish)(nil),           // 57: replayd.teehistorian.v1.TeamFinish
+	(*PlayerState)(nil),          // 58: replayd.teehistorian.v1.PlayerState
+	(*Message)(nil),              // 59: replayd.teehistorian.v1.Message
+	(*Say)(nil),                  // 60: replayd.teehistorian.v1.Say
+	(*SetTeam)(nil),              // 61: replayd.teehistorian.v1.SetTeam
+	(*SetSpectatorMode)(nil),     // 62: replayd.teehistorian.v1.SetSpectatorMode
+	(*PlayerInfo)(nil),           // 63: replayd.teehistorian.v1.PlayerInfo
+	(*Skin)(nil),                 // 64: replayd.teehistorian.v1.Skin
+	(*SkinPart)(nil),             // 65: replayd.teehistorian.v1.SkinPart
+	(*Kill)(nil),                 // 66: replayd.teehistorian.v1.Kill
+	(*Emoticon)(nil),             // 67: replayd.teehistorian.v1.Emoticon
+	(*Vote)(nil),                 // 68: replayd.teehistorian.v1.Vote
+	(*CallVote)(nil),             // 69: replayd.teehistorian.v1.CallVote
+	(*IsDdnetLegacy)(nil),        // 70: replayd.teehistorian.v1.IsDdnetLegacy
+	(*ShowOthersLegacy)(nil),     // 71: replayd.teehistorian.v1.ShowOthersLegacy
+	(*ShowDistance)(nil),         // 72: replayd.teehistorian.v1.ShowDistance
+	(*ShowOthers)(nil),           // 73: replayd.teehistorian.v1.ShowOthers
+	(*CameraInfo)(nil),           // 74: replayd.teehistorian.v1.CameraInfo
+	(*EnableSpectatorCount)(nil), // 75: replayd.teehistorian.v1.EnableSpectatorCount
+	(*ReadyChange)(nil),          // 76: replayd.teehistorian.v1.ReadyChange
+	(*SkinChange)(nil),           // 77: replayd.teehistorian.v1.SkinChange
+	(*Command)(nil),              // 78: replayd.teehistorian.v1.Command
+	(*FactFinish)(nil),           // 79: replayd.teehistorian.v1.FactFinish
+	(*FactSession)(nil),          // 80: replayd.teehistorian.v1.FactSession
+	(*FactTeam)(nil),             // 81: replayd.teehistorian.v1.FactTeam
+	(*FactSave)(nil),             // 82: replayd.teehistorian.v1.FactSave
+	(*FactInputStats)(nil),       // 83: replayd.teehistorian.v1.FactInputStats
+	(*FactChat)(nil),             // 84: replayd.teehistorian.v1.FactChat
+	(*FactCallVote)(nil),         // 85: replayd.teehistorian.v1.FactCallVote
+	(*FactVote)(nil),             // 86: replayd.teehistorian.v1.FactVote
+	(*FactCommand)(nil),          // 87: replayd.teehistorian.v1.FactCommand
+	(*SamplePlayer)(nil),         // 88: replayd.teehistorian.v1.SamplePlayer
+	(*FactDeath)(nil),            // 89: replayd.teehistorian.v1.FactDeath
+	(*FactRespawn)(nil),          // 90: replayd.teehistorian.v1.FactRespawn
+	(*SampleCharacter)(nil),      // 91: replayd.teehistorian.v1.SampleCharacter
+	(*SampleShot)(nil),           // 92: replayd.teehistorian.v1.SampleShot
+	(*FactFreeze)(nil),           // 93: replayd.teehistorian.v1.FactFreeze
+	(*FactThaw)(nil),             // 94: replayd.teehistorian.v1.FactThaw
+	(*FactHit)(nil),              // 95: replayd.teehistorian.v1.FactHit
+	(*FactHook)(nil),             // 96: replayd.teehistorian.v1.FactHook
+	(*FactBlock)(nil),            // 97: replayd.teehistorian.v1.FactBlock
+	(*FactCharacterEnd)(nil),     // 98: replayd.teehistorian.v1.FactCharacterEnd
+	(*FactRun)(nil),              // 99: replayd.teehistorian.v1.FactRun
 }
 var file_replayd_teehistorian_v1_events_proto_depIdxs = []int32{
-	13,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
-	17,  // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
-	22,  // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
-	16,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
-	21,  // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
-	54,  // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
-	18,  // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
-	19,  // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
-	23,  // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
-	24,  // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
-	25,  // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
-	26,  // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
-	27,  // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
-	28,  // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
-	29,  // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
-	30,  // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
-	31,  // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
-	32,  // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
-	33,  // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
-	34,  // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
-	35,  // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
-	36,  // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
-	41,  // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
-	42,  // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
-	43,  // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
-	44,  // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
-	45,  // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
-	46,  // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
-	47,  // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
-	48,  // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
-	49,  // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
-	50,  // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
-	51,  // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
-	52,  // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
-	53,  // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
-	15,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
-	74,  // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
-	75,  // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
-	76,  // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
-	77,  // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
-	77,  // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
-	78,  // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
-	79,  // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
-	80,  // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
-	81,  // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
-	82,  // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
-	83,  // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
-	84,  // 47: replayd.teehistorian.v1.Event.fact_death:type_name -> replayd.teehistorian.v1.FactDeath
-	85,  // 48: replayd.teehistorian.v1.Event.fact_respawn:type_name -> replayd.teehistorian.v1.FactRespawn
-	86,  // 49: replayd.teehistorian.v1.Event.sample_character:type_name -> replayd.teehistorian.v1.SampleCharacter
-	87,  // 50: replayd.teehistorian.v1.Event.sample_shot:type_name -> replayd.teehistorian.v1.SampleShot
-	0,   // 51: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
-	14,  // 52: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
-	14,  // 53: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
-	20,  // 54: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
-	20,  // 55: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
-	20,  // 56: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
-	1,   // 57: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	1,   // 58: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
-	37,  // 59: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	40,  // 60: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
-	38,  // 61: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
-	39,  // 62: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
-	37,  // 63: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
-	2,   // 64: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	20,  // 65: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
-	59,  // 66: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
-	60,  // 67: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	1,   // 68: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	2,   // 69: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
-	55,  // 70: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
-	56,  // 71: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
-	57,  // 72: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
-	58,  // 73: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	58,  // 74: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
-	61,  // 75: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
-	62,  // 76: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
-	63,  // 77: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
-	64,  // 78: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
-	65,  // 79: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
-	66,  // 80: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
-	67,  // 81: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
-	68,  // 82: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
-	69,  // 83: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
-	70,  // 84: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
-	71,  // 85: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
-	72,  // 86: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
-	73,  // 87: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
-	3,   // 88: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
-	4,   // 89: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
-	59,  // 90: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
-	60,  // 91: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	60,  // 92: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
-	5,   // 93: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
-	1,   // 94: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	3,   // 95: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
-	6,   // 96: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
-	1,   // 97: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
-	20,  // 98: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
-	7,   // 99: replayd.teehistorian.v1.FactDeath.rule:type_name -> replayd.teehistorian.v1.DeathRule
-	10,  // 100: replayd.teehistorian.v1.SampleCharacter.hook:type_name -> replayd.teehistorian.v1.HookState
-	11,  // 101: replayd.teehistorian.v1.SampleCharacter.weapon:type_name -> replayd.teehistorian.v1.Weapon
-	8,   // 102: replayd.teehistorian.v1.SampleCharacter.proof:type_name -> replayd.teehistorian.v1.Proof
-	9,   // 103: replayd.teehistorian.v1.SampleCharacter.cause:type_name -> replayd.teehistorian.v1.ProofCause
-	11,  // 104: replayd.teehistorian.v1.SampleShot.weapon:type_name -> replayd.teehistorian.v1.Weapon
-	8,   // 105: replayd.teehistorian.v1.SampleShot.proof:type_name -> replayd.teehistorian.v1.Proof
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	18,  // 0: replayd.teehistorian.v1.EventList.events:type_name -> replayd.teehistorian.v1.Event
+	22,  // 1: replayd.teehistorian.v1.Event.player_diff:type_name -> replayd.teehistorian.v1.PlayerDiff
+	27,  // 2: replayd.teehistorian.v1.Event.input_diff:type_name -> replayd.teehistorian.v1.InputDiff
+	21,  // 3: replayd.teehistorian.v1.Event.tick:type_name -> replayd.teehistorian.v1.Tick
+	26,  // 4: replayd.teehistorian.v1.Event.input_new:type_name -> replayd.teehistorian.v1.InputNew
+	59,  // 5: replayd.teehistorian.v1.Event.message:type_name -> replayd.teehistorian.v1.Message
+	23,  // 6: replayd.teehistorian.v1.Event.player_new:type_name -> replayd.teehistorian.v1.PlayerNew
+	24,  // 7: replayd.teehistorian.v1.Event.player_old:type_name -> replayd.teehistorian.v1.PlayerOld
+	28,  // 8: replayd.teehistorian.v1.Event.join:type_name -> replayd.teehistorian.v1.Join
+	29,  // 9: replayd.teehistorian.v1.Event.drop:type_name -> replayd.teehistorian.v1.Drop
+	30,  // 10: replayd.teehistorian.v1.Event.console_command:type_name -> replayd.teehistorian.v1.ConsoleCommand
+	31,  // 11: replayd.teehistorian.v1.Event.finish:type_name -> replayd.teehistorian.v1.Finish
+	32,  // 12: replayd.teehistorian.v1.Event.unknown_ex:type_name -> replayd.teehistorian.v1.UnknownEx
+	33,  // 13: replayd.teehistorian.v1.Event.test:type_name -> replayd.teehistorian.v1.Test
+	34,  // 14: replayd.teehistorian.v1.Event.auth_init:type_name -> replayd.teehistorian.v1.AuthInit
+	35,  // 15: replayd.teehistorian.v1.Event.auth_login:type_name -> replayd.teehistorian.v1.AuthLogin
+	36,  // 16: replayd.teehistorian.v1.Event.auth_logout:type_name -> replayd.teehistorian.v1.AuthLogout
+	37,  // 17: replayd.teehistorian.v1.Event.ddnetver_old:type_name -> replayd.teehistorian.v1.DdnetverOld
+	38,  // 18: replayd.teehistorian.v1.Event.ddnetver:type_name -> replayd.teehistorian.v1.Ddnetver
+	39,  // 19: replayd.teehistorian.v1.Event.joinver6:type_name -> replayd.teehistorian.v1.Joinver6
+	40,  // 20: replayd.teehistorian.v1.Event.joinver7:type_name -> replayd.teehistorian.v1.Joinver7
+	41,  // 21: replayd.teehistorian.v1.Event.save_success:type_name -> replayd.teehistorian.v1.SaveSuccess
+	46,  // 22: replayd.teehistorian.v1.Event.save_failure:type_name -> replayd.teehistorian.v1.SaveFailure
+	47,  // 23: replayd.teehistorian.v1.Event.load_success:type_name -> replayd.teehistorian.v1.LoadSuccess
+	48,  // 24: replayd.teehistorian.v1.Event.load_failure:type_name -> replayd.teehistorian.v1.LoadFailure
+	49,  // 25: replayd.teehistorian.v1.Event.player_team:type_name -> replayd.teehistorian.v1.PlayerTeam
+	50,  // 26: replayd.teehistorian.v1.Event.team_practice:type_name -> replayd.teehistorian.v1.TeamPractice
+	51,  // 27: replayd.teehistorian.v1.Event.player_ready:type_name -> replayd.teehistorian.v1.PlayerReady
+	52,  // 28: replayd.teehistorian.v1.Event.player_swap:type_name -> replayd.teehistorian.v1.PlayerSwap
+	53,  // 29: replayd.teehistorian.v1.Event.rejoinver6:type_name -> replayd.teehistorian.v1.Rejoinver6
+	54,  // 30: replayd.teehistorian.v1.Event.antibot:type_name -> replayd.teehistorian.v1.Antibot
+	55,  // 31: replayd.teehistorian.v1.Event.player_name:type_name -> replayd.teehistorian.v1.PlayerName
+	56,  // 32: replayd.teehistorian.v1.Event.player_finish:type_name -> replayd.teehistorian.v1.PlayerFinish
+	57,  // 33: replayd.teehistorian.v1.Event.team_finish:type_name -> replayd.teehistorian.v1.TeamFinish
+	58,  // 34: replayd.teehistorian.v1.Event.player_state:type_name -> replayd.teehistorian.v1.PlayerState
+	20,  // 35: replayd.teehistorian.v1.Event.damage:type_name -> replayd.teehistorian.v1.Damage
+	79,  // 36: replayd.teehistorian.v1.Event.fact_finish:type_name -> replayd.teehistorian.v1.FactFinish
+	80,  // 37: replayd.teehistorian.v1.Event.fact_session:type_name -> replayd.teehistorian.v1.FactSession
+	81,  // 38: replayd.teehistorian.v1.Event.fact_team:type_name -> replayd.teehistorian.v1.FactTeam
+	82,  // 39: replayd.teehistorian.v1.Event.fact_save:type_name -> replayd.teehistorian.v1.FactSave
+	82,  // 40: replayd.teehistorian.v1.Event.fact_load:type_name -> replayd.teehistorian.v1.FactSave
+	83,  // 41: replayd.teehistorian.v1.Event.fact_input_stats:type_name -> replayd.teehistorian.v1.FactInputStats
+	84,  // 42: replayd.teehistorian.v1.Event.fact_chat:type_name -> replayd.teehistorian.v1.FactChat
+	85,  // 43: replayd.teehistorian.v1.Event.fact_call_vote:type_name -> replayd.teehistorian.v1.FactCallVote
+	86,  // 44: replayd.teehistorian.v1.Event.fact_vote:type_name -> replayd.teehistorian.v1.FactVote
+	87,  // 45: replayd.teehistorian.v1.Event.fact_command:type_name -> replayd.teehistorian.v1.FactCommand
+	88,  // 46: replayd.teehistorian.v1.Event.sample_player:type_name -> replayd.teehistorian.v1.SamplePlayer
+	89,  // 47: replayd.teehistorian.v1.Event.fact_death:type_name -> replayd.teehistorian.v1.FactDeath
+	90,  // 48: replayd.teehistorian.v1.Event.fact_respawn:type_name -> replayd.teehistorian.v1.FactRespawn
+	91,  // 49: replayd.teehistorian.v1.Event.sample_character:type_name -> replayd.teehistorian.v1.SampleCharacter
+	92,  // 50: replayd.teehistorian.v1.Event.sample_shot:type_name -> replayd.teehistorian.v1.SampleShot
+	93,  // 51: replayd.teehistorian.v1.Event.fact_freeze:type_name -> replayd.teehistorian.v1.FactFreeze
+	94,  // 52: replayd.teehistorian.v1.Event.fact_thaw:type_name -> replayd.teehistorian.v1.FactThaw
+	95,  // 53: replayd.teehistorian.v1.Event.fact_hit:type_name -> replayd.teehistorian.v1.FactHit
+	96,  // 54: replayd.teehistorian.v1.Event.fact_hook:type_name -> replayd.teehistorian.v1.FactHook
+	97,  // 55: replayd.teehistorian.v1.Event.fact_block:type_name -> replayd.teehistorian.v1.FactBlock
+	98,  // 56: replayd.teehistorian.v1.Event.fact_character_end:type_name -> replayd.teehistorian.v1.FactCharacterEnd
+	99,  // 57: replayd.teehistorian.v1.Event.fact_run:type_name -> replayd.teehistorian.v1.FactRun
+	0,   // 58: replayd.teehistorian.v1.Event.warnings:type_name -> replayd.teehistorian.v1.Warning
+	19,  // 59: replayd.teehistorian.v1.Event.player:type_name -> replayd.teehistorian.v1.Player
+	19,  // 60: replayd.teehistorian.v1.Event.other_player:type_name -> replayd.teehistorian.v1.Player
+	25,  // 61: replayd.teehistorian.v1.InputNew.input:type_name -> replayd.teehistorian.v1.Input
+	25,  // 62: replayd.teehistorian.v1.InputDiff.input:type_name -> replayd.teehistorian.v1.Input
+	25,  // 63: replayd.teehistorian.v1.InputDiff.diff:type_name -> replayd.teehistorian.v1.Input
+	1,   // 64: replayd.teehistorian.v1.AuthInit.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	1,   // 65: replayd.teehistorian.v1.AuthLogin.level:type_name -> replayd.teehistorian.v1.AuthLevel
+	42,  // 66: replayd.teehistorian.v1.SaveSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	45,  // 67: replayd.teehistorian.v1.SavedTeam.tees:type_name -> replayd.teehistorian.v1.SavedTee
+	43,  // 68: replayd.teehistorian.v1.SavedTeam.switches:type_name -> replayd.teehistorian.v1.SavedSwitch
+	44,  // 69: replayd.teehistorian.v1.SavedTee.weapons:type_name -> replayd.teehistorian.v1.SavedWeapon
+	42,  // 70: replayd.teehistorian.v1.LoadSuccess.contents:type_name -> replayd.teehistorian.v1.SavedTeam
+	2,   // 71: replayd.teehistorian.v1.PlayerState.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	25,  // 72: replayd.teehistorian.v1.PlayerState.input:type_name -> replayd.teehistorian.v1.Input
+	64,  // 73: replayd.teehistorian.v1.PlayerState.skin:type_name -> replayd.teehistorian.v1.Skin
+	65,  // 74: replayd.teehistorian.v1.PlayerState.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	1,   // 75: replayd.teehistorian.v1.PlayerState.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	2,   // 76: replayd.teehistorian.v1.Message.protocol:type_name -> replayd.teehistorian.v1.Protocol
+	60,  // 77: replayd.teehistorian.v1.Message.say:type_name -> replayd.teehistorian.v1.Say
+	61,  // 78: replayd.teehistorian.v1.Message.set_team:type_name -> replayd.teehistorian.v1.SetTeam
+	62,  // 79: replayd.teehistorian.v1.Message.set_spectator_mode:type_name -> replayd.teehistorian.v1.SetSpectatorMode
+	63,  // 80: replayd.teehistorian.v1.Message.start_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	63,  // 81: replayd.teehistorian.v1.Message.change_info:type_name -> replayd.teehistorian.v1.PlayerInfo
+	66,  // 82: replayd.teehistorian.v1.Message.kill:type_name -> replayd.teehistorian.v1.Kill
+	67,  // 83: replayd.teehistorian.v1.Message.emoticon:type_name -> replayd.teehistorian.v1.Emoticon
+	68,  // 84: replayd.teehistorian.v1.Message.vote:type_name -> replayd.teehistorian.v1.Vote
+	69,  // 85: replayd.teehistorian.v1.Message.call_vote:type_name -> replayd.teehistorian.v1.CallVote
+	70,  // 86: replayd.teehistorian.v1.Message.is_ddnet_legacy:type_name -> replayd.teehistorian.v1.IsDdnetLegacy
+	71,  // 87: replayd.teehistorian.v1.Message.show_others_legacy:type_name -> replayd.teehistorian.v1.ShowOthersLegacy
+	72,  // 88: replayd.teehistorian.v1.Message.show_distance:type_name -> replayd.teehistorian.v1.ShowDistance
+	73,  // 89: replayd.teehistorian.v1.Message.show_others:type_name -> replayd.teehistorian.v1.ShowOthers
+	74,  // 90: replayd.teehistorian.v1.Message.camera_info:type_name -> replayd.teehistorian.v1.CameraInfo
+	75,  // 91: replayd.teehistorian.v1.Message.enable_spectator_count:type_name -> replayd.teehistorian.v1.EnableSpectatorCount
+	76,  // 92: replayd.teehistorian.v1.Message.ready_change:type_name -> replayd.teehistorian.v1.ReadyChange
+	77,  // 93: replayd.teehistorian.v1.Message.skin_change:type_name -> replayd.teehistorian.v1.SkinChange
+	78,  // 94: replayd.teehistorian.v1.Message.command:type_name -> replayd.teehistorian.v1.Command
+	3,   // 95: replayd.teehistorian.v1.Say.mode:type_name -> replayd.teehistorian.v1.SayMode
+	4,   // 96: replayd.teehistorian.v1.SetSpectatorMode.mode:type_name -> replayd.teehistorian.v1.SpectatorMode
+	64,  // 97: replayd.teehistorian.v1.PlayerInfo.skin:type_name -> replayd.teehistorian.v1.Skin
+	65,  // 98: replayd.teehistorian.v1.PlayerInfo.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	65,  // 99: replayd.teehistorian.v1.SkinChange.skin_parts:type_name -> replayd.teehistorian.v1.SkinPart
+	5,   // 100: replayd.teehistorian.v1.FactSession.end:type_name -> replayd.teehistorian.v1.SessionEnd
+	1,   // 101: replayd.teehistorian.v1.FactSession.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	3,   // 102: replayd.teehistorian.v1.FactChat.mode:type_name -> replayd.teehistorian.v1.SayMode
+	6,   // 103: replayd.teehistorian.v1.FactCommand.source:type_name -> replayd.teehistorian.v1.CommandSource
+	1,   // 104: replayd.teehistorian.v1.FactCommand.auth_level:type_name -> replayd.teehistorian.v1.AuthLevel
+	25,  // 105: replayd.teehistorian.v1.SamplePlayer.input:type_name -> replayd.teehistorian.v1.Input
+	7,   // 106: replayd.teehistorian.v1.FactDeath.rule:type_name -> replayd.teehistorian.v1.DeathRule
+	10,  // 107: replayd.teehistorian.v1.SampleCharacter.hook:type_name -> replayd.teehistorian.v1.HookState
+	11,  // 108: replayd.teehistorian.v1.SampleCharacter.weapon:type_name -> replayd.teehistorian.v1.Weapon
+	8,   // 109: replayd.teehistorian.v1.SampleCharacter.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 110: replayd.teehistorian.v1.SampleCharacter.cause:type_name -> replayd.teehistorian.v1.ProofCause
+	11,  // 111: replayd.teehistorian.v1.SampleShot.weapon:type_name -> replayd.teehistorian.v1.Weapon
+	8,   // 112: replayd.teehistorian.v1.SampleShot.proof:type_name -> replayd.teehistorian.v1.Proof
+	12,  // 113: replayd.teehistorian.v1.FactFreeze.cause:type_name -> replayd.teehistorian.v1.FreezeCause
+	14,  // 114: replayd.teehistorian.v1.FactFreeze.contact:type_name -> replayd.teehistorian.v1.Contact
+	8,   // 115: replayd.teehistorian.v1.FactFreeze.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 116: replayd.teehistorian.v1.FactFreeze.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	13,  // 117: replayd.teehistorian.v1.FactThaw.cause:type_name -> replayd.teehistorian.v1.ThawCause
+	8,   // 118: replayd.teehistorian.v1.FactThaw.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 119: replayd.teehistorian.v1.FactThaw.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	11,  // 120: replayd.teehistorian.v1.FactHit.weapon:type_name -> replayd.teehistorian.v1.Weapon
+	8,   // 121: replayd.teehistorian.v1.FactHit.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 122: replayd.teehistorian.v1.FactHit.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	8,   // 123: replayd.teehistorian.v1.FactHook.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 124: replayd.teehistorian.v1.FactHook.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	16,  // 125: replayd.teehistorian.v1.FactBlock.outcome:type_name -> replayd.teehistorian.v1.BlockOutcome
+	14,  // 126: replayd.teehistorian.v1.FactBlock.contact:type_name -> replayd.teehistorian.v1.Contact
+	8,   // 127: replayd.teehistorian.v1.FactBlock.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 128: replayd.teehistorian.v1.FactBlock.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	15,  // 129: replayd.teehistorian.v1.FactCharacterEnd.cause:type_name -> replayd.teehistorian.v1.EndCause
+	8,   // 130: replayd.teehistorian.v1.FactCharacterEnd.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 131: replayd.teehistorian.v1.FactCharacterEnd.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	8,   // 132: replayd.teehistorian.v1.FactRun.proof:type_name -> replayd.teehistorian.v1.Proof
+	9,   // 133: replayd.teehistorian.v1.FactRun.proof_cause:type_name -> replayd.teehistorian.v1.ProofCause
+	134, // [134:134] is the sub-list for method output_type
+	134, // [134:134] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_replayd_teehistorian_v1_events_proto_init() }
@@ -9315,6 +10756,13 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 		(*Event_FactRespawn)(nil),
 		(*Event_SampleCharacter)(nil),
 		(*Event_SampleShot)(nil),
+		(*Event_FactFreeze)(nil),
+		(*Event_FactThaw)(nil),
+		(*Event_FactHit)(nil),
+		(*Event_FactHook)(nil),
+		(*Event_FactBlock)(nil),
+		(*Event_FactCharacterEnd)(nil),
+		(*Event_FactRun)(nil),
 	}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[2].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[5].OneofWrappers = []any{}
@@ -9364,13 +10812,16 @@ func file_replayd_teehistorian_v1_events_proto_init() {
 	file_replayd_teehistorian_v1_events_proto_msgTypes[72].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[73].OneofWrappers = []any{}
 	file_replayd_teehistorian_v1_events_proto_msgTypes[74].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[76].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[77].OneofWrappers = []any{}
+	file_replayd_teehistorian_v1_events_proto_msgTypes[82].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_replayd_teehistorian_v1_events_proto_rawDesc), len(file_replayd_teehistorian_v1_events_proto_rawDesc)),
-			NumEnums:      12,
-			NumMessages:   76,
+			NumEnums:      17,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -816,6 +816,118 @@ class SampleShot(_Event):
         return self.event.sample_shot
 
 
+class FactFreeze(_Event):
+    """A character was frozen. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_freeze"] = "fact_freeze"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactFreeze:
+        return self.event.fact_freeze
+
+
+class FactThaw(_Event):
+    """A character is not frozen any more. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_thaw"] = "fact_thaw"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactThaw:
+        return self.event.fact_thaw
+
+
+class FactHit(_Event):
+    """A weapon hit a character. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_hit"] = "fact_hit"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactHit:
+        return self.event.fact_hit
+
+
+class FactHook(_Event):
+    """A hook has let go of a character. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_hook"] = "fact_hook"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactHook:
+        return self.event.fact_hook
+
+
+class FactBlock(_Event):
+    """A character froze or died soon after another one had hit or held it. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_block"] = "fact_block"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactBlock:
+        return self.event.fact_block
+
+
+class FactCharacterEnd(_Event):
+    """A character came to its end. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_character_end"] = "fact_character_end"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactCharacterEnd:
+        return self.event.fact_character_end
+
+
+class FactRun(_Event):
+    """A client has finished a run, and so much of it is proven. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    __slots__ = ()
+    event: _pb2.Event
+    kind: _Literal["fact_run"] = "fact_run"
+
+    @property
+    def tick(self) -> int:
+        return self.event.at_tick
+
+    @property
+    def value(self) -> _pb2.FactRun:
+        return self.event.fact_run
+
+
 class Unknown(_Event):
     """An event of a kind that is newer than this client."""
 
@@ -883,6 +995,13 @@ Event: _TypeAlias = _Union[
     FactRespawn,
     SampleCharacter,
     SampleShot,
+    FactFreeze,
+    FactThaw,
+    FactHit,
+    FactHook,
+    FactBlock,
+    FactCharacterEnd,
+    FactRun,
     Unknown,
 ]
 """An event of any kind."""
@@ -938,6 +1057,13 @@ Kind: _TypeAlias = _Literal[
     "fact_respawn",
     "sample_character",
     "sample_shot",
+    "fact_freeze",
+    "fact_thaw",
+    "fact_hit",
+    "fact_hook",
+    "fact_block",
+    "fact_character_end",
+    "fact_run",
 ]
 """The names of the kinds, as in filters."""
 
@@ -997,6 +1123,13 @@ FORMAT: _Format[Event, Batch] = _Format(
         "fact_respawn": FactRespawn,
         "sample_character": SampleCharacter,
         "sample_shot": SampleShot,
+        "fact_freeze": FactFreeze,
+        "fact_thaw": FactThaw,
+        "fact_hit": FactHit,
+        "fact_hook": FactHook,
+        "fact_block": FactBlock,
+        "fact_character_end": FactCharacterEnd,
+        "fact_run": FactRun,
     },
     Unknown,
 )

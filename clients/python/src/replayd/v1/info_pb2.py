@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from replayd.v1 import replay_pb2 as replayd_dot_v1_dot_replay__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15replayd/v1/info.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\x16\n\x14GetServerInfoRequest\"\xb7\x01\n\x15GetServerInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x30\n\x07\x66ormats\x18\x02 \x03(\x0b\x32\x16.replayd.v1.FormatInfoR\x07\x66ormats\x12*\n\x06limits\x18\x03 \x01(\x0b\x32\x12.replayd.v1.LimitsR\x06limits\x12&\n\x05roots\x18\x04 \x03(\x0b\x32\x10.replayd.v1.RootR\x05roots\"d\n\nFormatInfo\x12*\n\x06\x66ormat\x18\x01 \x01(\x0e\x32\x12.replayd.v1.FormatR\x06\x66ormat\x12*\n\x05kinds\x18\x02 \x03(\x0b\x32\x14.replayd.v1.KindInfoR\x05kinds\"T\n\x08KindInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n\nconditions\x18\x02 \x03(\tR\nconditions\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\"\x9d\x02\n\x06Limits\x12\x1f\n\x0bmax_streams\x18\x01 \x01(\x05R\nmaxStreams\x12(\n\x10max_batch_events\x18\x02 \x01(\x05R\x0emaxBatchEvents\x12,\n\x12max_response_bytes\x18\x03 \x01(\x05R\x10maxResponseBytes\x12,\n\x12max_inflated_bytes\x18\x04 \x01(\x03R\x10maxInflatedBytes\x12(\n\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\x12\x42\n\x10max_time_to_live\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\rmaxTimeToLive\"\x1c\n\x04Root\x12\x14\n\x05\x61lias\x18\x01 \x01(\tR\x05\x61liasBV\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15replayd/v1/info.proto\x12\nreplayd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17replayd/v1/replay.proto\"\x16\n\x14GetServerInfoRequest\"\xb7\x01\n\x15GetServerInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x30\n\x07\x66ormats\x18\x02 \x03(\x0b\x32\x16.replayd.v1.FormatInfoR\x07\x66ormats\x12*\n\x06limits\x18\x03 \x01(\x0b\x32\x12.replayd.v1.LimitsR\x06limits\x12&\n\x05roots\x18\x04 \x03(\x0b\x32\x10.replayd.v1.RootR\x05roots\"d\n\nFormatInfo\x12*\n\x06\x66ormat\x18\x01 \x01(\x0e\x32\x12.replayd.v1.FormatR\x06\x66ormat\x12*\n\x05kinds\x18\x02 \x03(\x0b\x32\x14.replayd.v1.KindInfoR\x05kinds\"q\n\x08KindInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n\nconditions\x18\x02 \x03(\tR\nconditions\x12\x14\n\x05types\x18\x03 \x03(\tR\x05types\x12\x1b\n\tneeds_map\x18\x04 \x01(\x08R\x08needsMap\"\x9d\x02\n\x06Limits\x12\x1f\n\x0bmax_streams\x18\x01 \x01(\x05R\nmaxStreams\x12(\n\x10max_batch_events\x18\x02 \x01(\x05R\x0emaxBatchEvents\x12,\n\x12max_response_bytes\x18\x03 \x01(\x05R\x10maxResponseBytes\x12,\n\x12max_inflated_bytes\x18\x04 \x01(\x03R\x10maxInflatedBytes\x12(\n\x10max_upload_bytes\x18\x05 \x01(\x03R\x0emaxUploadBytes\x12\x42\n\x10max_time_to_live\x18\x06 \x01(\x0b\x32\x19.google.protobuf.DurationR\rmaxTimeToLive\"\x1c\n\x04Root\x12\x14\n\x05\x61lias\x18\x01 \x01(\tR\x05\x61liasBV\n\x0e\x64\x65v.replayd.v1P\x01Z5github.com/replayd/replayd/proto/replayd/v1;replaydv1\xaa\x02\nReplayd.V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,9 +41,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FORMATINFO']._serialized_start=304
   _globals['_FORMATINFO']._serialized_end=404
   _globals['_KINDINFO']._serialized_start=406
-  _globals['_KINDINFO']._serialized_end=490
-  _globals['_LIMITS']._serialized_start=493
-  _globals['_LIMITS']._serialized_end=778
-  _globals['_ROOT']._serialized_start=780
-  _globals['_ROOT']._serialized_end=808
+  _globals['_KINDINFO']._serialized_end=519
+  _globals['_LIMITS']._serialized_start=522
+  _globals['_LIMITS']._serialized_end=807
+  _globals['_ROOT']._serialized_start=809
+  _globals['_ROOT']._serialized_end=837
 # @@protoc_insertion_point(module_scope)

@@ -105,8 +105,11 @@ class KindInfo(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     CONDITIONS_FIELD_NUMBER: builtins.int
     TYPES_FIELD_NUMBER: builtins.int
+    NEEDS_MAP_FIELD_NUMBER: builtins.int
     name: builtins.str
     """The kind's name, as used in EventFilter.kinds."""
+    needs_map: builtins.bool
+    """True if the server must be able to read the map of a game to make events of this kind. Without it, requests for the kind are refused."""
     @property
     def conditions(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The conditions of a filter, besides kinds and ticks, that events of this kind can meet. They are paths in
@@ -125,8 +128,9 @@ class KindInfo(google.protobuf.message.Message):
         name: builtins.str = ...,
         conditions: collections.abc.Iterable[builtins.str] | None = ...,
         types: collections.abc.Iterable[builtins.str] | None = ...,
+        needs_map: builtins.bool = ...,
     ) -> None: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conditions", b"conditions", "name", b"name", "types", b"types"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["conditions", b"conditions", "name", b"name", "needs_map", b"needs_map", "types", b"types"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___KindInfo: typing_extensions.TypeAlias = KindInfo

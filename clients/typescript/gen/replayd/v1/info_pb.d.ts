@@ -122,6 +122,13 @@ export declare type KindInfo = Message<"replayd.v1.KindInfo"> & {
    * @generated from field: repeated string types = 3;
    */
   types: string[];
+
+  /**
+   * True if the server must be able to read the map of a game to make events of this kind. Without it, requests for the kind are refused.
+   *
+   * @generated from field: bool needs_map = 4;
+   */
+  needsMap: boolean;
 };
 
 /**

@@ -455,6 +455,182 @@ WEAPON_NINJA: Weapon.ValueType  # 6
 """The ninja's sword."""
 Global___Weapon: typing_extensions.TypeAlias = Weapon
 
+class _FreezeCause:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _FreezeCauseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_FreezeCause.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    FREEZE_CAUSE_UNSPECIFIED: _FreezeCause.ValueType  # 0
+    """It is not known: nothing that is calculated froze it."""
+    FREEZE_CAUSE_TILE: _FreezeCause.ValueType  # 1
+    """A tile that freezes."""
+    FREEZE_CAUSE_SWITCH: _FreezeCause.ValueType  # 2
+    """A tile of the layer of switches that freezes."""
+    FREEZE_CAUSE_DEEP: _FreezeCause.ValueType  # 3
+    """A tile that freezes again and again: deep freeze."""
+    FREEZE_CAUSE_LIVE: _FreezeCause.ValueType  # 4
+    """A tile that takes walking and jumping only: live freeze."""
+    FREEZE_CAUSE_HEART: _FreezeCause.ValueType  # 5
+    """A heart that lies about."""
+
+class FreezeCause(_FreezeCause, metaclass=_FreezeCauseEnumTypeWrapper):
+    """What froze a character."""
+
+FREEZE_CAUSE_UNSPECIFIED: FreezeCause.ValueType  # 0
+"""It is not known: nothing that is calculated froze it."""
+FREEZE_CAUSE_TILE: FreezeCause.ValueType  # 1
+"""A tile that freezes."""
+FREEZE_CAUSE_SWITCH: FreezeCause.ValueType  # 2
+"""A tile of the layer of switches that freezes."""
+FREEZE_CAUSE_DEEP: FreezeCause.ValueType  # 3
+"""A tile that freezes again and again: deep freeze."""
+FREEZE_CAUSE_LIVE: FreezeCause.ValueType  # 4
+"""A tile that takes walking and jumping only: live freeze."""
+FREEZE_CAUSE_HEART: FreezeCause.ValueType  # 5
+"""A heart that lies about."""
+Global___FreezeCause: typing_extensions.TypeAlias = FreezeCause
+
+class _ThawCause:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ThawCauseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ThawCause.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    THAW_CAUSE_UNSPECIFIED: _ThawCause.ValueType  # 0
+    """It is not known: nothing that is calculated ended it."""
+    THAW_CAUSE_EXPIRED: _ThawCause.ValueType  # 1
+    """Its time was over."""
+    THAW_CAUSE_TILE: _ThawCause.ValueType  # 2
+    """A tile that undoes it."""
+    THAW_CAUSE_HAMMER: _ThawCause.ValueType  # 3
+    """A hit of a hammer."""
+    THAW_CAUSE_LASER: _ThawCause.ValueType  # 4
+    """A laser."""
+    THAW_CAUSE_END: _ThawCause.ValueType  # 5
+    """The character came to its end."""
+
+class ThawCause(_ThawCause, metaclass=_ThawCauseEnumTypeWrapper):
+    """What ended a freeze."""
+
+THAW_CAUSE_UNSPECIFIED: ThawCause.ValueType  # 0
+"""It is not known: nothing that is calculated ended it."""
+THAW_CAUSE_EXPIRED: ThawCause.ValueType  # 1
+"""Its time was over."""
+THAW_CAUSE_TILE: ThawCause.ValueType  # 2
+"""A tile that undoes it."""
+THAW_CAUSE_HAMMER: ThawCause.ValueType  # 3
+"""A hit of a hammer."""
+THAW_CAUSE_LASER: ThawCause.ValueType  # 4
+"""A laser."""
+THAW_CAUSE_END: ThawCause.ValueType  # 5
+"""The character came to its end."""
+Global___ThawCause: typing_extensions.TypeAlias = ThawCause
+
+class _Contact:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ContactEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Contact.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    CONTACT_UNSPECIFIED: _Contact.ValueType  # 0
+    """Nothing."""
+    CONTACT_HAMMER: _Contact.ValueType  # 1
+    """It hit it with a hammer."""
+    CONTACT_GUN: _Contact.ValueType  # 2
+    """Never sent: the bullets of guns do nothing."""
+    CONTACT_SHOTGUN: _Contact.ValueType  # 3
+    """It pulled it with a shotgun."""
+    CONTACT_GRENADE: _Contact.ValueType  # 4
+    """Its grenade exploded near it."""
+    CONTACT_LASER: _Contact.ValueType  # 5
+    """Its laser hit it."""
+    CONTACT_NINJA: _Contact.ValueType  # 6
+    """It hit it with a ninja's sword."""
+    CONTACT_HOOK: _Contact.ValueType  # 7
+    """It held it with its hook."""
+
+class Contact(_Contact, metaclass=_ContactEnumTypeWrapper):
+    """What a character did to another one. Those that are weapons have the numbers of Weapon."""
+
+CONTACT_UNSPECIFIED: Contact.ValueType  # 0
+"""Nothing."""
+CONTACT_HAMMER: Contact.ValueType  # 1
+"""It hit it with a hammer."""
+CONTACT_GUN: Contact.ValueType  # 2
+"""Never sent: the bullets of guns do nothing."""
+CONTACT_SHOTGUN: Contact.ValueType  # 3
+"""It pulled it with a shotgun."""
+CONTACT_GRENADE: Contact.ValueType  # 4
+"""Its grenade exploded near it."""
+CONTACT_LASER: Contact.ValueType  # 5
+"""Its laser hit it."""
+CONTACT_NINJA: Contact.ValueType  # 6
+"""It hit it with a ninja's sword."""
+CONTACT_HOOK: Contact.ValueType  # 7
+"""It held it with its hook."""
+Global___Contact: typing_extensions.TypeAlias = Contact
+
+class _EndCause:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _EndCauseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_EndCause.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    END_CAUSE_UNSPECIFIED: _EndCause.ValueType  # 0
+    """It is not known: nothing that is calculated or recorded ends it, such as a command, or a death of another one of its team."""
+    END_CAUSE_TILE: _EndCause.ValueType  # 1
+    """It touched a tile that kills."""
+    END_CAUSE_OUTSIDE: _EndCause.ValueType  # 2
+    """It was outside of the map."""
+    END_CAUSE_ASKED: _EndCause.ValueType  # 3
+    """Its client asked to die (cl_kill, or the command /kill), or saved its team's game."""
+    END_CAUSE_WATCHES: _EndCause.ValueType  # 4
+    """Its client asked to watch."""
+    END_CAUSE_LEFT: _EndCause.ValueType  # 5
+    """Its client left."""
+
+class EndCause(_EndCause, metaclass=_EndCauseEnumTypeWrapper):
+    """Why a character came to its end."""
+
+END_CAUSE_UNSPECIFIED: EndCause.ValueType  # 0
+"""It is not known: nothing that is calculated or recorded ends it, such as a command, or a death of another one of its team."""
+END_CAUSE_TILE: EndCause.ValueType  # 1
+"""It touched a tile that kills."""
+END_CAUSE_OUTSIDE: EndCause.ValueType  # 2
+"""It was outside of the map."""
+END_CAUSE_ASKED: EndCause.ValueType  # 3
+"""Its client asked to die (cl_kill, or the command /kill), or saved its team's game."""
+END_CAUSE_WATCHES: EndCause.ValueType  # 4
+"""Its client asked to watch."""
+END_CAUSE_LEFT: EndCause.ValueType  # 5
+"""Its client left."""
+Global___EndCause: typing_extensions.TypeAlias = EndCause
+
+class _BlockOutcome:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _BlockOutcomeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_BlockOutcome.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    BLOCK_OUTCOME_UNSPECIFIED: _BlockOutcome.ValueType  # 0
+    """Never sent."""
+    BLOCK_OUTCOME_FREEZE: _BlockOutcome.ValueType  # 1
+    """It was frozen."""
+    BLOCK_OUTCOME_DEATH: _BlockOutcome.ValueType  # 2
+    """It died, by a tile or outside of the map."""
+
+class BlockOutcome(_BlockOutcome, metaclass=_BlockOutcomeEnumTypeWrapper):
+    """What became of a character that was blocked."""
+
+BLOCK_OUTCOME_UNSPECIFIED: BlockOutcome.ValueType  # 0
+"""Never sent."""
+BLOCK_OUTCOME_FREEZE: BlockOutcome.ValueType  # 1
+"""It was frozen."""
+BLOCK_OUTCOME_DEATH: BlockOutcome.ValueType  # 2
+"""It died, by a tile or outside of the map."""
+Global___BlockOutcome: typing_extensions.TypeAlias = BlockOutcome
+
 @typing.final
 class EventList(google.protobuf.message.Message):
     """The events of one batch, in the order in which the server recorded them."""
@@ -533,6 +709,13 @@ class Event(google.protobuf.message.Message):
     FACT_RESPAWN_FIELD_NUMBER: builtins.int
     SAMPLE_CHARACTER_FIELD_NUMBER: builtins.int
     SAMPLE_SHOT_FIELD_NUMBER: builtins.int
+    FACT_FREEZE_FIELD_NUMBER: builtins.int
+    FACT_THAW_FIELD_NUMBER: builtins.int
+    FACT_HIT_FIELD_NUMBER: builtins.int
+    FACT_HOOK_FIELD_NUMBER: builtins.int
+    FACT_BLOCK_FIELD_NUMBER: builtins.int
+    FACT_CHARACTER_END_FIELD_NUMBER: builtins.int
+    FACT_RUN_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     PLAYER_FIELD_NUMBER: builtins.int
     OTHER_PLAYER_FIELD_NUMBER: builtins.int
@@ -748,6 +931,34 @@ class Event(google.protobuf.message.Message):
         """
 
     @property
+    def fact_freeze(self) -> Global___FactFreeze:
+        """A character was frozen. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
+    def fact_thaw(self) -> Global___FactThaw:
+        """A character is not frozen any more. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
+    def fact_hit(self) -> Global___FactHit:
+        """A weapon hit a character. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
+    def fact_hook(self) -> Global___FactHook:
+        """A hook has let go of a character. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
+    def fact_block(self) -> Global___FactBlock:
+        """A character froze or died soon after another one had hit or held it. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
+    def fact_character_end(self) -> Global___FactCharacterEnd:
+        """A character came to its end. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
+    def fact_run(self) -> Global___FactRun:
+        """A client has finished a run, and so much of it is proven. A fact: computed from several events and the map, and only sent to those who name the kind."""
+
+    @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[Global___Warning.ValueType]:
         """Oddities of the record, which is readable in spite of them. Empty for nearly all events."""
 
@@ -815,15 +1026,22 @@ class Event(google.protobuf.message.Message):
         fact_respawn: Global___FactRespawn | None = ...,
         sample_character: Global___SampleCharacter | None = ...,
         sample_shot: Global___SampleShot | None = ...,
+        fact_freeze: Global___FactFreeze | None = ...,
+        fact_thaw: Global___FactThaw | None = ...,
+        fact_hit: Global___FactHit | None = ...,
+        fact_hook: Global___FactHook | None = ...,
+        fact_block: Global___FactBlock | None = ...,
+        fact_character_end: Global___FactCharacterEnd | None = ...,
+        fact_run: Global___FactRun | None = ...,
         warnings: collections.abc.Iterable[Global___Warning.ValueType] | None = ...,
         player: Global___Player | None = ...,
         other_player: Global___Player | None = ...,
     ) -> None: ...
-    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_character", b"sample_character", "sample_player", b"sample_player", "sample_shot", b"sample_shot", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_block", b"fact_block", "fact_call_vote", b"fact_call_vote", "fact_character_end", b"fact_character_end", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_freeze", b"fact_freeze", "fact_hit", b"fact_hit", "fact_hook", b"fact_hook", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_run", b"fact_run", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_thaw", b"fact_thaw", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_character", b"sample_character", "sample_player", b"sample_player", "sample_shot", b"sample_shot", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex"]
     def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
-    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_call_vote", b"fact_call_vote", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_character", b"sample_character", "sample_player", b"sample_player", "sample_shot", b"sample_shot", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["antibot", b"antibot", "at_tick", b"at_tick", "auth_init", b"auth_init", "auth_login", b"auth_login", "auth_logout", b"auth_logout", "console_command", b"console_command", "damage", b"damage", "ddnetver", b"ddnetver", "ddnetver_old", b"ddnetver_old", "drop", b"drop", "fact_block", b"fact_block", "fact_call_vote", b"fact_call_vote", "fact_character_end", b"fact_character_end", "fact_chat", b"fact_chat", "fact_command", b"fact_command", "fact_death", b"fact_death", "fact_finish", b"fact_finish", "fact_freeze", b"fact_freeze", "fact_hit", b"fact_hit", "fact_hook", b"fact_hook", "fact_input_stats", b"fact_input_stats", "fact_load", b"fact_load", "fact_respawn", b"fact_respawn", "fact_run", b"fact_run", "fact_save", b"fact_save", "fact_session", b"fact_session", "fact_team", b"fact_team", "fact_thaw", b"fact_thaw", "fact_vote", b"fact_vote", "finish", b"finish", "input_diff", b"input_diff", "input_new", b"input_new", "join", b"join", "joinver6", b"joinver6", "joinver7", b"joinver7", "kind", b"kind", "load_failure", b"load_failure", "load_success", b"load_success", "message", b"message", "other_player", b"other_player", "player", b"player", "player_diff", b"player_diff", "player_finish", b"player_finish", "player_name", b"player_name", "player_new", b"player_new", "player_old", b"player_old", "player_ready", b"player_ready", "player_state", b"player_state", "player_swap", b"player_swap", "player_team", b"player_team", "rejoinver6", b"rejoinver6", "sample_character", b"sample_character", "sample_player", b"sample_player", "sample_shot", b"sample_shot", "save_failure", b"save_failure", "save_success", b"save_success", "team_finish", b"team_finish", "team_practice", b"team_practice", "test", b"test", "tick", b"tick", "unknown_ex", b"unknown_ex", "warnings", b"warnings"]
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player", "fact_death", "fact_respawn", "sample_character", "sample_shot"]
+    _WhichOneofReturnType_kind: typing_extensions.TypeAlias = typing.Literal["player_diff", "input_diff", "tick", "input_new", "message", "player_new", "player_old", "join", "drop", "console_command", "finish", "unknown_ex", "test", "auth_init", "auth_login", "auth_logout", "ddnetver_old", "ddnetver", "joinver6", "joinver7", "save_success", "save_failure", "load_success", "load_failure", "player_team", "team_practice", "player_ready", "player_swap", "rejoinver6", "antibot", "player_name", "player_finish", "team_finish", "player_state", "damage", "fact_finish", "fact_session", "fact_team", "fact_save", "fact_load", "fact_input_stats", "fact_chat", "fact_call_vote", "fact_vote", "fact_command", "sample_player", "fact_death", "fact_respawn", "sample_character", "sample_shot", "fact_freeze", "fact_thaw", "fact_hit", "fact_hook", "fact_block", "fact_character_end", "fact_run"]
     _WhichOneofArgType_kind: typing_extensions.TypeAlias = typing.Literal["kind", b"kind"]
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -4009,3 +4227,396 @@ class SampleShot(google.protobuf.message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
 
 Global___SampleShot: typing_extensions.TypeAlias = SampleShot
+
+@typing.final
+class FactFreeze(google.protobuf.message.Message):
+    """A character was frozen, as it follows from the game's rules, the inputs and the map. All facts that need the map, which are those from here on,
+    stand behind the event that begins the next recorded tick, or ends the game, as only then it is known where the characters are; tick is when they
+    happened. proof says whether the positions that are recorded prove what it depends on; all but PROOF_PROVEN is a guess. Names are not part of
+    them: resolve_players adds them. The server must be able to read the map of the game: without it a request for the kind is refused. When thousands of
+    such things happen at once, some are left out.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    CAUSE_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    OTHER_CLIENT_ID_FIELD_NUMBER: builtins.int
+    CONTACT_FIELD_NUMBER: builtins.int
+    CONTACT_TICK_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    team: builtins.int
+    """Its team, from 0."""
+    tick: builtins.int
+    """The tick."""
+    cause: Global___FreezeCause.ValueType
+    """What froze it."""
+    x: builtins.int
+    """The recorded coordinate in world units."""
+    y: builtins.int
+    """The recorded coordinate in world units."""
+    other_client_id: builtins.int
+    """The client whose character was the last one that hit it or held it with its hook, in the 150 ticks before. Absent without one."""
+    contact: Global___Contact.ValueType
+    """What that one did."""
+    contact_tick: builtins.int
+    """The last tick in which it did."""
+    proof: Global___Proof.ValueType
+    """Whether this is proven."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why it is not proven."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        tick: builtins.int = ...,
+        cause: Global___FreezeCause.ValueType = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        other_client_id: builtins.int | None = ...,
+        contact: Global___Contact.ValueType = ...,
+        contact_tick: builtins.int | None = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_contact_tick", b"_contact_tick", "_other_client_id", b"_other_client_id", "contact_tick", b"contact_tick", "other_client_id", b"other_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_contact_tick", b"_contact_tick", "_other_client_id", b"_other_client_id", "cause", b"cause", "client_id", b"client_id", "contact", b"contact", "contact_tick", b"contact_tick", "other_client_id", b"other_client_id", "proof", b"proof", "proof_cause", b"proof_cause", "team", b"team", "tick", b"tick", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__contact_tick: typing_extensions.TypeAlias = typing.Literal["contact_tick"]
+    _WhichOneofArgType__contact_tick: typing_extensions.TypeAlias = typing.Literal["_contact_tick", b"_contact_tick"]
+    _WhichOneofReturnType__other_client_id: typing_extensions.TypeAlias = typing.Literal["other_client_id"]
+    _WhichOneofArgType__other_client_id: typing_extensions.TypeAlias = typing.Literal["_other_client_id", b"_other_client_id"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__contact_tick) -> _WhichOneofReturnType__contact_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__other_client_id) -> _WhichOneofReturnType__other_client_id | None: ...
+
+Global___FactFreeze: typing_extensions.TypeAlias = FactFreeze
+
+@typing.final
+class FactThaw(google.protobuf.message.Message):
+    """A character is not frozen any more."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    CAUSE_FIELD_NUMBER: builtins.int
+    OTHER_CLIENT_ID_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    team: builtins.int
+    """Its team, from 0."""
+    tick: builtins.int
+    """The first tick in which it is not frozen."""
+    from_tick: builtins.int
+    """The tick in which it was frozen."""
+    cause: Global___ThawCause.ValueType
+    """What ended the freeze."""
+    other_client_id: builtins.int
+    """The client whose hammer or laser did. Absent otherwise."""
+    proof: Global___Proof.ValueType
+    """Whether all of its ticks are proven, from from_tick on."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why the first of those that are not proven is not."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        tick: builtins.int = ...,
+        from_tick: builtins.int = ...,
+        cause: Global___ThawCause.ValueType = ...,
+        other_client_id: builtins.int | None = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_other_client_id", b"_other_client_id", "other_client_id", b"other_client_id"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_other_client_id", b"_other_client_id", "cause", b"cause", "client_id", b"client_id", "from_tick", b"from_tick", "other_client_id", b"other_client_id", "proof", b"proof", "proof_cause", b"proof_cause", "team", b"team", "tick", b"tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__other_client_id: typing_extensions.TypeAlias = typing.Literal["other_client_id"]
+    _WhichOneofArgType__other_client_id: typing_extensions.TypeAlias = typing.Literal["_other_client_id", b"_other_client_id"]
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__other_client_id) -> _WhichOneofReturnType__other_client_id | None: ...
+
+Global___FactThaw: typing_extensions.TypeAlias = FactThaw
+
+@typing.final
+class FactHit(google.protobuf.message.Message):
+    """A weapon hit a character. Of each character at most 16 hits in a tick are told."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    OTHER_CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    WEAPON_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client who hit."""
+    other_client_id: builtins.int
+    """The client whose character was hit. Grenades, shotguns and lasers may hit the one who shot."""
+    team: builtins.int
+    """The team of the character that was hit."""
+    tick: builtins.int
+    """The tick."""
+    weapon: Global___Weapon.ValueType
+    """The weapon. Bullets of guns, which do nothing, are not told."""
+    x: builtins.int
+    """The recorded coordinate of the character that was hit, in world units."""
+    y: builtins.int
+    """The recorded coordinate of the character that was hit, in world units."""
+    proof: Global___Proof.ValueType
+    """Whether both characters and the shot are proven."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why it is not proven."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        other_client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        tick: builtins.int = ...,
+        weapon: Global___Weapon.ValueType = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "other_client_id", b"other_client_id", "proof", b"proof", "proof_cause", b"proof_cause", "team", b"team", "tick", b"tick", "weapon", b"weapon", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactHit: typing_extensions.TypeAlias = FactHit
+
+@typing.final
+class FactHook(google.protobuf.message.Message):
+    """A hook has let go of a character."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    OTHER_CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client whose hook it is."""
+    other_client_id: builtins.int
+    """The client whose character it held."""
+    team: builtins.int
+    """The team of the character whose hook it is."""
+    from_tick: builtins.int
+    """The first tick in which it held it."""
+    tick: builtins.int
+    """The last one."""
+    proof: Global___Proof.ValueType
+    """Whether all of these ticks are proven."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why the first of those that are not proven is not."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        other_client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        from_tick: builtins.int = ...,
+        tick: builtins.int = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "from_tick", b"from_tick", "other_client_id", b"other_client_id", "proof", b"proof", "proof_cause", b"proof_cause", "team", b"team", "tick", b"tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactHook: typing_extensions.TypeAlias = FactHook
+
+@typing.final
+class FactBlock(google.protobuf.message.Message):
+    """A character froze, or died by a tile or outside of the map, within 150 ticks after another one had hit it or held it with its hook. That the one is
+    because of the other is a rule, and no fact.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    OTHER_CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    OUTCOME_FIELD_NUMBER: builtins.int
+    CONTACT_FIELD_NUMBER: builtins.int
+    CONTACT_TICK_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client whose character was the last one that hit it or held it."""
+    other_client_id: builtins.int
+    """The client whose character froze or died."""
+    team: builtins.int
+    """The team of the character that froze or died."""
+    tick: builtins.int
+    """The tick in which it did."""
+    outcome: Global___BlockOutcome.ValueType
+    """Which of both."""
+    contact: Global___Contact.ValueType
+    """What the other one did last."""
+    contact_tick: builtins.int
+    """The last tick in which it did."""
+    proof: Global___Proof.ValueType
+    """Whether both ticks are proven."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why they are not proven."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        other_client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        tick: builtins.int = ...,
+        outcome: Global___BlockOutcome.ValueType = ...,
+        contact: Global___Contact.ValueType = ...,
+        contact_tick: builtins.int = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["client_id", b"client_id", "contact", b"contact", "contact_tick", b"contact_tick", "other_client_id", b"other_client_id", "outcome", b"outcome", "proof", b"proof", "proof_cause", b"proof_cause", "team", b"team", "tick", b"tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactBlock: typing_extensions.TypeAlias = FactBlock
+
+@typing.final
+class FactCharacterEnd(google.protobuf.message.Message):
+    """A character came to its end. Unlike fact_death, which needs no map, it says why, and has those that appeared anew in the same tick."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    CAUSE_FIELD_NUMBER: builtins.int
+    X_FIELD_NUMBER: builtins.int
+    Y_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    team: builtins.int
+    """Its team, from 0."""
+    tick: builtins.int
+    """The first tick in which it is not there."""
+    cause: Global___EndCause.ValueType
+    """Why."""
+    x: builtins.int
+    """Its last recorded coordinate in world units."""
+    y: builtins.int
+    """Its last recorded coordinate in world units."""
+    proof: Global___Proof.ValueType
+    """Whether its state was known."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why it was not."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        tick: builtins.int = ...,
+        cause: Global___EndCause.ValueType = ...,
+        x: builtins.int = ...,
+        y: builtins.int = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["cause", b"cause", "client_id", b"client_id", "proof", b"proof", "proof_cause", b"proof_cause", "team", b"team", "tick", b"tick", "x", b"x", "y", b"y"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+
+Global___FactCharacterEnd: typing_extensions.TypeAlias = FactCharacterEnd
+
+@typing.final
+class FactRun(google.protobuf.message.Message):
+    """A client has finished a run: its character came through the start and then through the finish, or the server has recorded a finish."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLIENT_ID_FIELD_NUMBER: builtins.int
+    TEAM_FIELD_NUMBER: builtins.int
+    FROM_TICK_FIELD_NUMBER: builtins.int
+    TICK_FIELD_NUMBER: builtins.int
+    PROVEN_TICKS_FIELD_NUMBER: builtins.int
+    CORRECTED_TICKS_FIELD_NUMBER: builtins.int
+    UNKNOWN_TICKS_FIELD_NUMBER: builtins.int
+    UNPROVEN_TICK_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
+    PROOF_FIELD_NUMBER: builtins.int
+    PROOF_CAUSE_FIELD_NUMBER: builtins.int
+    client_id: builtins.int
+    """The client."""
+    team: builtins.int
+    """Its team, from 0."""
+    from_tick: builtins.int
+    """The last tick in which the character came through the start. Absent where it did not since it appeared, as after a saved game was loaded."""
+    tick: builtins.int
+    """The tick of the finish."""
+    proven_ticks: builtins.int
+    """How many ticks from the start to the finish are proven: the character is where the tick before leads to."""
+    corrected_ticks: builtins.int
+    """In how many of them the character was elsewhere than expected."""
+    unknown_ticks: builtins.int
+    """Of how many of them it is not known whether they follow from the ticks before."""
+    unproven_tick: builtins.int
+    """The first tick that is not proven. Absent without one."""
+    time: builtins.int
+    """The time that the server recorded, in ticks, as in player_finish. Absent where it recorded none."""
+    proof: Global___Proof.ValueType
+    """PROOF_PROVEN if all ticks from the start to the finish are."""
+    proof_cause: Global___ProofCause.ValueType
+    """Why the first of those that are not proven is not."""
+    def __init__(
+        self,
+        *,
+        client_id: builtins.int = ...,
+        team: builtins.int = ...,
+        from_tick: builtins.int | None = ...,
+        tick: builtins.int = ...,
+        proven_ticks: builtins.int = ...,
+        corrected_ticks: builtins.int = ...,
+        unknown_ticks: builtins.int = ...,
+        unproven_tick: builtins.int | None = ...,
+        time: builtins.int | None = ...,
+        proof: Global___Proof.ValueType = ...,
+        proof_cause: Global___ProofCause.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick", "_time", b"_time", "_unproven_tick", b"_unproven_tick", "from_tick", b"from_tick", "time", b"time", "unproven_tick", b"unproven_tick"]
+    def HasField(self, field_name: _HasFieldArgType) -> builtins.bool: ...
+    _ClearFieldArgType: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick", "_time", b"_time", "_unproven_tick", b"_unproven_tick", "client_id", b"client_id", "corrected_ticks", b"corrected_ticks", "from_tick", b"from_tick", "proof", b"proof", "proof_cause", b"proof_cause", "proven_ticks", b"proven_ticks", "team", b"team", "tick", b"tick", "time", b"time", "unknown_ticks", b"unknown_ticks", "unproven_tick", b"unproven_tick"]
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__from_tick: typing_extensions.TypeAlias = typing.Literal["from_tick"]
+    _WhichOneofArgType__from_tick: typing_extensions.TypeAlias = typing.Literal["_from_tick", b"_from_tick"]
+    _WhichOneofReturnType__time: typing_extensions.TypeAlias = typing.Literal["time"]
+    _WhichOneofArgType__time: typing_extensions.TypeAlias = typing.Literal["_time", b"_time"]
+    _WhichOneofReturnType__unproven_tick: typing_extensions.TypeAlias = typing.Literal["unproven_tick"]
+    _WhichOneofArgType__unproven_tick: typing_extensions.TypeAlias = typing.Literal["_unproven_tick", b"_unproven_tick"]
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__from_tick) -> _WhichOneofReturnType__from_tick | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__time) -> _WhichOneofReturnType__time | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__unproven_tick) -> _WhichOneofReturnType__unproven_tick | None: ...
+
+Global___FactRun: typing_extensions.TypeAlias = FactRun

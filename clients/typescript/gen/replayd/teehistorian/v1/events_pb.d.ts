@@ -458,6 +458,62 @@ export declare type Event = Message$1<"replayd.teehistorian.v1.Event"> & {
      */
     value: SampleShot;
     case: "sampleShot";
+  } | {
+    /**
+     * A character was frozen. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactFreeze fact_freeze = 56;
+     */
+    value: FactFreeze;
+    case: "factFreeze";
+  } | {
+    /**
+     * A character is not frozen any more. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactThaw fact_thaw = 57;
+     */
+    value: FactThaw;
+    case: "factThaw";
+  } | {
+    /**
+     * A weapon hit a character. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactHit fact_hit = 58;
+     */
+    value: FactHit;
+    case: "factHit";
+  } | {
+    /**
+     * A hook has let go of a character. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactHook fact_hook = 59;
+     */
+    value: FactHook;
+    case: "factHook";
+  } | {
+    /**
+     * A character froze or died soon after another one had hit or held it. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactBlock fact_block = 60;
+     */
+    value: FactBlock;
+    case: "factBlock";
+  } | {
+    /**
+     * A character came to its end. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactCharacterEnd fact_character_end = 61;
+     */
+    value: FactCharacterEnd;
+    case: "factCharacterEnd";
+  } | {
+    /**
+     * A client has finished a run, and so much of it is proven. A fact: computed from several events and the map, and only sent to those who name the kind.
+     *
+     * @generated from field: replayd.teehistorian.v1.FactRun fact_run = 62;
+     */
+    value: FactRun;
+    case: "factRun";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -4283,6 +4339,543 @@ export declare type SampleShot = Message$1<"replayd.teehistorian.v1.SampleShot">
 export declare const SampleShotSchema: GenMessage<SampleShot>;
 
 /**
+ * A character was frozen, as it follows from the game's rules, the inputs and the map. All facts that need the map, which are those from here on,
+ * stand behind the event that begins the next recorded tick, or ends the game, as only then it is known where the characters are; tick is when they
+ * happened. proof says whether the positions that are recorded prove what it depends on; all but PROOF_PROVEN is a guess. Names are not part of
+ * them: resolve_players adds them. The server must be able to read the map of the game: without it a request for the kind is refused. When thousands of
+ * such things happen at once, some are left out.
+ *
+ * @generated from message replayd.teehistorian.v1.FactFreeze
+ */
+export declare type FactFreeze = Message$1<"replayd.teehistorian.v1.FactFreeze"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its team, from 0.
+   *
+   * @generated from field: int32 team = 2;
+   */
+  team: number;
+
+  /**
+   * The tick.
+   *
+   * @generated from field: int32 tick = 3;
+   */
+  tick: number;
+
+  /**
+   * What froze it.
+   *
+   * @generated from field: replayd.teehistorian.v1.FreezeCause cause = 4;
+   */
+  cause: FreezeCause;
+
+  /**
+   * The recorded coordinate in world units.
+   *
+   * @generated from field: sint32 x = 5;
+   */
+  x: number;
+
+  /**
+   * The recorded coordinate in world units.
+   *
+   * @generated from field: sint32 y = 6;
+   */
+  y: number;
+
+  /**
+   * The client whose character was the last one that hit it or held it with its hook, in the 150 ticks before. Absent without one.
+   *
+   * @generated from field: optional int32 other_client_id = 7;
+   */
+  otherClientId?: number | undefined;
+
+  /**
+   * What that one did.
+   *
+   * @generated from field: replayd.teehistorian.v1.Contact contact = 8;
+   */
+  contact: Contact;
+
+  /**
+   * The last tick in which it did.
+   *
+   * @generated from field: optional int32 contact_tick = 9;
+   */
+  contactTick?: number | undefined;
+
+  /**
+   * Whether this is proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 10;
+   */
+  proof: Proof;
+
+  /**
+   * Why it is not proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 11;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactFreeze.
+ * Use `create(FactFreezeSchema)` to create a new message.
+ */
+export declare const FactFreezeSchema: GenMessage<FactFreeze>;
+
+/**
+ * A character is not frozen any more.
+ *
+ * @generated from message replayd.teehistorian.v1.FactThaw
+ */
+export declare type FactThaw = Message$1<"replayd.teehistorian.v1.FactThaw"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its team, from 0.
+   *
+   * @generated from field: int32 team = 2;
+   */
+  team: number;
+
+  /**
+   * The first tick in which it is not frozen.
+   *
+   * @generated from field: int32 tick = 3;
+   */
+  tick: number;
+
+  /**
+   * The tick in which it was frozen.
+   *
+   * @generated from field: int32 from_tick = 4;
+   */
+  fromTick: number;
+
+  /**
+   * What ended the freeze.
+   *
+   * @generated from field: replayd.teehistorian.v1.ThawCause cause = 5;
+   */
+  cause: ThawCause;
+
+  /**
+   * The client whose hammer or laser did. Absent otherwise.
+   *
+   * @generated from field: optional int32 other_client_id = 6;
+   */
+  otherClientId?: number | undefined;
+
+  /**
+   * Whether all of its ticks are proven, from from_tick on.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 7;
+   */
+  proof: Proof;
+
+  /**
+   * Why the first of those that are not proven is not.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 8;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactThaw.
+ * Use `create(FactThawSchema)` to create a new message.
+ */
+export declare const FactThawSchema: GenMessage<FactThaw>;
+
+/**
+ * A weapon hit a character. Of each character at most 16 hits in a tick are told.
+ *
+ * @generated from message replayd.teehistorian.v1.FactHit
+ */
+export declare type FactHit = Message$1<"replayd.teehistorian.v1.FactHit"> & {
+  /**
+   * The client who hit.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The client whose character was hit. Grenades, shotguns and lasers may hit the one who shot.
+   *
+   * @generated from field: int32 other_client_id = 2;
+   */
+  otherClientId: number;
+
+  /**
+   * The team of the character that was hit.
+   *
+   * @generated from field: int32 team = 3;
+   */
+  team: number;
+
+  /**
+   * The tick.
+   *
+   * @generated from field: int32 tick = 4;
+   */
+  tick: number;
+
+  /**
+   * The weapon. Bullets of guns, which do nothing, are not told.
+   *
+   * @generated from field: replayd.teehistorian.v1.Weapon weapon = 5;
+   */
+  weapon: Weapon;
+
+  /**
+   * The recorded coordinate of the character that was hit, in world units.
+   *
+   * @generated from field: sint32 x = 6;
+   */
+  x: number;
+
+  /**
+   * The recorded coordinate of the character that was hit, in world units.
+   *
+   * @generated from field: sint32 y = 7;
+   */
+  y: number;
+
+  /**
+   * Whether both characters and the shot are proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 8;
+   */
+  proof: Proof;
+
+  /**
+   * Why it is not proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 9;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactHit.
+ * Use `create(FactHitSchema)` to create a new message.
+ */
+export declare const FactHitSchema: GenMessage<FactHit>;
+
+/**
+ * A hook has let go of a character.
+ *
+ * @generated from message replayd.teehistorian.v1.FactHook
+ */
+export declare type FactHook = Message$1<"replayd.teehistorian.v1.FactHook"> & {
+  /**
+   * The client whose hook it is.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The client whose character it held.
+   *
+   * @generated from field: int32 other_client_id = 2;
+   */
+  otherClientId: number;
+
+  /**
+   * The team of the character whose hook it is.
+   *
+   * @generated from field: int32 team = 3;
+   */
+  team: number;
+
+  /**
+   * The first tick in which it held it.
+   *
+   * @generated from field: int32 from_tick = 4;
+   */
+  fromTick: number;
+
+  /**
+   * The last one.
+   *
+   * @generated from field: int32 tick = 5;
+   */
+  tick: number;
+
+  /**
+   * Whether all of these ticks are proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 6;
+   */
+  proof: Proof;
+
+  /**
+   * Why the first of those that are not proven is not.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 7;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactHook.
+ * Use `create(FactHookSchema)` to create a new message.
+ */
+export declare const FactHookSchema: GenMessage<FactHook>;
+
+/**
+ * A character froze, or died by a tile or outside of the map, within 150 ticks after another one had hit it or held it with its hook. That the one is
+ * because of the other is a rule, and no fact.
+ *
+ * @generated from message replayd.teehistorian.v1.FactBlock
+ */
+export declare type FactBlock = Message$1<"replayd.teehistorian.v1.FactBlock"> & {
+  /**
+   * The client whose character was the last one that hit it or held it.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * The client whose character froze or died.
+   *
+   * @generated from field: int32 other_client_id = 2;
+   */
+  otherClientId: number;
+
+  /**
+   * The team of the character that froze or died.
+   *
+   * @generated from field: int32 team = 3;
+   */
+  team: number;
+
+  /**
+   * The tick in which it did.
+   *
+   * @generated from field: int32 tick = 4;
+   */
+  tick: number;
+
+  /**
+   * Which of both.
+   *
+   * @generated from field: replayd.teehistorian.v1.BlockOutcome outcome = 5;
+   */
+  outcome: BlockOutcome;
+
+  /**
+   * What the other one did last.
+   *
+   * @generated from field: replayd.teehistorian.v1.Contact contact = 6;
+   */
+  contact: Contact;
+
+  /**
+   * The last tick in which it did.
+   *
+   * @generated from field: int32 contact_tick = 7;
+   */
+  contactTick: number;
+
+  /**
+   * Whether both ticks are proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 8;
+   */
+  proof: Proof;
+
+  /**
+   * Why they are not proven.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 9;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactBlock.
+ * Use `create(FactBlockSchema)` to create a new message.
+ */
+export declare const FactBlockSchema: GenMessage<FactBlock>;
+
+/**
+ * A character came to its end. Unlike fact_death, which needs no map, it says why, and has those that appeared anew in the same tick.
+ *
+ * @generated from message replayd.teehistorian.v1.FactCharacterEnd
+ */
+export declare type FactCharacterEnd = Message$1<"replayd.teehistorian.v1.FactCharacterEnd"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its team, from 0.
+   *
+   * @generated from field: int32 team = 2;
+   */
+  team: number;
+
+  /**
+   * The first tick in which it is not there.
+   *
+   * @generated from field: int32 tick = 3;
+   */
+  tick: number;
+
+  /**
+   * Why.
+   *
+   * @generated from field: replayd.teehistorian.v1.EndCause cause = 4;
+   */
+  cause: EndCause;
+
+  /**
+   * Its last recorded coordinate in world units.
+   *
+   * @generated from field: sint32 x = 5;
+   */
+  x: number;
+
+  /**
+   * Its last recorded coordinate in world units.
+   *
+   * @generated from field: sint32 y = 6;
+   */
+  y: number;
+
+  /**
+   * Whether its state was known.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 7;
+   */
+  proof: Proof;
+
+  /**
+   * Why it was not.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 8;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactCharacterEnd.
+ * Use `create(FactCharacterEndSchema)` to create a new message.
+ */
+export declare const FactCharacterEndSchema: GenMessage<FactCharacterEnd>;
+
+/**
+ * A client has finished a run: its character came through the start and then through the finish, or the server has recorded a finish.
+ *
+ * @generated from message replayd.teehistorian.v1.FactRun
+ */
+export declare type FactRun = Message$1<"replayd.teehistorian.v1.FactRun"> & {
+  /**
+   * The client.
+   *
+   * @generated from field: int32 client_id = 1;
+   */
+  clientId: number;
+
+  /**
+   * Its team, from 0.
+   *
+   * @generated from field: int32 team = 2;
+   */
+  team: number;
+
+  /**
+   * The last tick in which the character came through the start. Absent where it did not since it appeared, as after a saved game was loaded.
+   *
+   * @generated from field: optional int32 from_tick = 3;
+   */
+  fromTick?: number | undefined;
+
+  /**
+   * The tick of the finish.
+   *
+   * @generated from field: int32 tick = 4;
+   */
+  tick: number;
+
+  /**
+   * How many ticks from the start to the finish are proven: the character is where the tick before leads to.
+   *
+   * @generated from field: int32 proven_ticks = 5;
+   */
+  provenTicks: number;
+
+  /**
+   * In how many of them the character was elsewhere than expected.
+   *
+   * @generated from field: int32 corrected_ticks = 6;
+   */
+  correctedTicks: number;
+
+  /**
+   * Of how many of them it is not known whether they follow from the ticks before.
+   *
+   * @generated from field: int32 unknown_ticks = 7;
+   */
+  unknownTicks: number;
+
+  /**
+   * The first tick that is not proven. Absent without one.
+   *
+   * @generated from field: optional int32 unproven_tick = 8;
+   */
+  unprovenTick?: number | undefined;
+
+  /**
+   * The time that the server recorded, in ticks, as in player_finish. Absent where it recorded none.
+   *
+   * @generated from field: optional int32 time = 9;
+   */
+  time?: number | undefined;
+
+  /**
+   * PROOF_PROVEN if all ticks from the start to the finish are.
+   *
+   * @generated from field: replayd.teehistorian.v1.Proof proof = 10;
+   */
+  proof: Proof;
+
+  /**
+   * Why the first of those that are not proven is not.
+   *
+   * @generated from field: replayd.teehistorian.v1.ProofCause proof_cause = 11;
+   */
+  proofCause: ProofCause;
+};
+
+/**
+ * Describes the message replayd.teehistorian.v1.FactRun.
+ * Use `create(FactRunSchema)` to create a new message.
+ */
+export declare const FactRunSchema: GenMessage<FactRun>;
+
+/**
  * An oddity of a record. The record was read, but it contradicts earlier records or the way servers write.
  *
  * @generated from enum replayd.teehistorian.v1.Warning
@@ -4905,4 +5498,267 @@ export enum Weapon {
  * Describes the enum replayd.teehistorian.v1.Weapon.
  */
 export declare const WeaponSchema: GenEnum<Weapon>;
+
+/**
+ * What froze a character.
+ *
+ * @generated from enum replayd.teehistorian.v1.FreezeCause
+ */
+export enum FreezeCause {
+  /**
+   * It is not known: nothing that is calculated froze it.
+   *
+   * @generated from enum value: FREEZE_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * A tile that freezes.
+   *
+   * @generated from enum value: FREEZE_CAUSE_TILE = 1;
+   */
+  TILE = 1,
+
+  /**
+   * A tile of the layer of switches that freezes.
+   *
+   * @generated from enum value: FREEZE_CAUSE_SWITCH = 2;
+   */
+  SWITCH = 2,
+
+  /**
+   * A tile that freezes again and again: deep freeze.
+   *
+   * @generated from enum value: FREEZE_CAUSE_DEEP = 3;
+   */
+  DEEP = 3,
+
+  /**
+   * A tile that takes walking and jumping only: live freeze.
+   *
+   * @generated from enum value: FREEZE_CAUSE_LIVE = 4;
+   */
+  LIVE = 4,
+
+  /**
+   * A heart that lies about.
+   *
+   * @generated from enum value: FREEZE_CAUSE_HEART = 5;
+   */
+  HEART = 5,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.FreezeCause.
+ */
+export declare const FreezeCauseSchema: GenEnum<FreezeCause>;
+
+/**
+ * What ended a freeze.
+ *
+ * @generated from enum replayd.teehistorian.v1.ThawCause
+ */
+export enum ThawCause {
+  /**
+   * It is not known: nothing that is calculated ended it.
+   *
+   * @generated from enum value: THAW_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Its time was over.
+   *
+   * @generated from enum value: THAW_CAUSE_EXPIRED = 1;
+   */
+  EXPIRED = 1,
+
+  /**
+   * A tile that undoes it.
+   *
+   * @generated from enum value: THAW_CAUSE_TILE = 2;
+   */
+  TILE = 2,
+
+  /**
+   * A hit of a hammer.
+   *
+   * @generated from enum value: THAW_CAUSE_HAMMER = 3;
+   */
+  HAMMER = 3,
+
+  /**
+   * A laser.
+   *
+   * @generated from enum value: THAW_CAUSE_LASER = 4;
+   */
+  LASER = 4,
+
+  /**
+   * The character came to its end.
+   *
+   * @generated from enum value: THAW_CAUSE_END = 5;
+   */
+  END = 5,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.ThawCause.
+ */
+export declare const ThawCauseSchema: GenEnum<ThawCause>;
+
+/**
+ * What a character did to another one. Those that are weapons have the numbers of Weapon.
+ *
+ * @generated from enum replayd.teehistorian.v1.Contact
+ */
+export enum Contact {
+  /**
+   * Nothing.
+   *
+   * @generated from enum value: CONTACT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It hit it with a hammer.
+   *
+   * @generated from enum value: CONTACT_HAMMER = 1;
+   */
+  HAMMER = 1,
+
+  /**
+   * Never sent: the bullets of guns do nothing.
+   *
+   * @generated from enum value: CONTACT_GUN = 2;
+   */
+  GUN = 2,
+
+  /**
+   * It pulled it with a shotgun.
+   *
+   * @generated from enum value: CONTACT_SHOTGUN = 3;
+   */
+  SHOTGUN = 3,
+
+  /**
+   * Its grenade exploded near it.
+   *
+   * @generated from enum value: CONTACT_GRENADE = 4;
+   */
+  GRENADE = 4,
+
+  /**
+   * Its laser hit it.
+   *
+   * @generated from enum value: CONTACT_LASER = 5;
+   */
+  LASER = 5,
+
+  /**
+   * It hit it with a ninja's sword.
+   *
+   * @generated from enum value: CONTACT_NINJA = 6;
+   */
+  NINJA = 6,
+
+  /**
+   * It held it with its hook.
+   *
+   * @generated from enum value: CONTACT_HOOK = 7;
+   */
+  HOOK = 7,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.Contact.
+ */
+export declare const ContactSchema: GenEnum<Contact>;
+
+/**
+ * Why a character came to its end.
+ *
+ * @generated from enum replayd.teehistorian.v1.EndCause
+ */
+export enum EndCause {
+  /**
+   * It is not known: nothing that is calculated or recorded ends it, such as a command, or a death of another one of its team.
+   *
+   * @generated from enum value: END_CAUSE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It touched a tile that kills.
+   *
+   * @generated from enum value: END_CAUSE_TILE = 1;
+   */
+  TILE = 1,
+
+  /**
+   * It was outside of the map.
+   *
+   * @generated from enum value: END_CAUSE_OUTSIDE = 2;
+   */
+  OUTSIDE = 2,
+
+  /**
+   * Its client asked to die (cl_kill, or the command /kill), or saved its team's game.
+   *
+   * @generated from enum value: END_CAUSE_ASKED = 3;
+   */
+  ASKED = 3,
+
+  /**
+   * Its client asked to watch.
+   *
+   * @generated from enum value: END_CAUSE_WATCHES = 4;
+   */
+  WATCHES = 4,
+
+  /**
+   * Its client left.
+   *
+   * @generated from enum value: END_CAUSE_LEFT = 5;
+   */
+  LEFT = 5,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.EndCause.
+ */
+export declare const EndCauseSchema: GenEnum<EndCause>;
+
+/**
+ * What became of a character that was blocked.
+ *
+ * @generated from enum replayd.teehistorian.v1.BlockOutcome
+ */
+export enum BlockOutcome {
+  /**
+   * Never sent.
+   *
+   * @generated from enum value: BLOCK_OUTCOME_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was frozen.
+   *
+   * @generated from enum value: BLOCK_OUTCOME_FREEZE = 1;
+   */
+  FREEZE = 1,
+
+  /**
+   * It died, by a tile or outside of the map.
+   *
+   * @generated from enum value: BLOCK_OUTCOME_DEATH = 2;
+   */
+  DEATH = 2,
+}
+
+/**
+ * Describes the enum replayd.teehistorian.v1.BlockOutcome.
+ */
+export declare const BlockOutcomeSchema: GenEnum<BlockOutcome>;
 
