@@ -257,7 +257,7 @@ func (x *Index) put(old, e *Entry) bool {
 	x.files.Set(e.Name, e)
 	x.relate(old, e)
 	x.changed(e.Name)
-	if x.puts-x.packed > uint64(x.files.Len())+10_000 {
+	if x.puts-x.packed > uint64(x.files.Len())+1_000 {
 		x.pack()
 	}
 	return true

@@ -232,3 +232,42 @@ func TestFileOfOrigin(t *testing.T) {
 		t.Errorf("in its new source it is %q", got)
 	}
 }
+
+// TestCopies: of several files of a replay each is found as it is now, whichever of them changed, and in any order of removal.
+func TestCopies(t *testing.T) {
+	tree, x := one(t)
+	names := []string{"a", "b", "c"}
+	for _, name := range names {
+		tree.write(name, game(1))
+	}
+	check := func() {
+		t.Helper()
+		wantNames(t, "all", list(t, x, index.Query{Scope: index.Everything()}, 10), prefixed("r/", names)...)
+		var got []string
+		for _, e := range x.Family("r", index.Everything()).Copies(identity(1)) {
+			if now, err := x.Get(t.Context(), e.Name, index.Everything()); err != nil || now != e {
+				t.Errorf("%s has %d bytes, and a copy of it %d: %v", e.Name, now.Size, e.Size, err)
+			}
+			got = append(got, e.Name)
+		}
+		wantNames(t, "copies", got, prefixed("r/", names)...)
+	}
+	check()
+	for _, name := range []string{"c", "b", "a"} {
+		tree.append(name, []byte("more"))
+		check()
+	}
+	for _, name := range []string{"a", "c", "b"} {
+		tree.remove(name)
+		names = slices.DeleteFunc(names, func(other string) bool { return other == name })
+		check()
+	}
+}
+
+// prefixed returns texts with a prefix.
+func prefixed(prefix string, of []string) (list []string) {
+	for _, text := range of {
+		list = append(list, prefix+text)
+	}
+	return list
+}
