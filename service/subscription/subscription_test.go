@@ -61,9 +61,9 @@ var errDamaged = errors.New("a damaged file")
 func newWorld(t *testing.T, aliases ...string) *world {
 	w := &world{
 		T: t, dirs: map[string]string{}, opened: map[string]int{}, turn: make(chan struct{}, 1),
-		opens:     func(context.Context, string, int) error { return nil },
-		sends:     func(string, int) (replaydv1.EndReason, error) { return 0, nil },
-		live: func(string) bool { return false }, responses: func(*replaydv1.SubscribeEventsResponse) {}, wants: context.Canceled,
+		opens: func(context.Context, string, int) error { return nil },
+		sends: func(string, int) (replaydv1.EndReason, error) { return 0, nil },
+		live:  func(string) bool { return false }, responses: func(*replaydv1.SubscribeEventsResponse) {}, wants: context.Canceled,
 	}
 	for _, alias := range aliases {
 		w.dirs[alias] = t.TempDir()
