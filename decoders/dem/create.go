@@ -85,7 +85,7 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if c.Rules {
 		d.match.draft.rules = e.index
 	}
-	if c.Ward && !again {
+	if c.Ward {
 		e.wards = append(e.wards, int32(e.index))
 	}
 	if c.Side > 0 {

@@ -27,7 +27,7 @@ type entityReader struct {
 	slot   int    // of the own baselines
 	store  bool   // created entities become own baselines
 	alt    []alternate
-	wards  []int32 // slots that got a ward
+	wards  []int32 // slots with a ward that came, or came again
 	phase  entityPhase
 
 	pending pendingCreate

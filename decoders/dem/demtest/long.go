@@ -154,7 +154,7 @@ func MatchOf(seed uint64, ticks int32) ([]byte, *PlayedMatch) {
 		case matchDraft + 1:
 			g.update(slotRules, g.rules(4, p.Horn)...)
 		case p.Horn:
-			g.update(slotRules, g.rules(5, p.Horn)...)
+			g.update(slotRules, append(g.rules(5, p.Horn), g.int([]int{0, 3, len(matchBans)}, 15))...) // a ban that is none
 		}
 		g.packet(g.said...)
 		g.said = nil
