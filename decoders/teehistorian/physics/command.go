@@ -7,6 +7,9 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
+// mapCaller is the client id of commands in the map's configuration, below that of the console.
+const mapCaller = -2
+
 // flagChat is set in commands that a client wrote in the chat.
 const flagChat = 128
 
@@ -28,7 +31,7 @@ func (w *World) setting(name, value string) {
 	case "sv_teleport_hold_hook":
 		w.keepHook = on
 	case "sv_solo_server":
-		w.wasSolo, w.solo, w.soloSince = w.solo, on, w.tick
+		w.solo = on
 	case "sv_deepfly":
 		w.deepFly = on
 	case "sv_endless_drag":
@@ -91,7 +94,11 @@ func (w *World) command(c *teehistorian.ConsoleCommand) {
 		}
 	case "say", "team", "load", "swap", "practice", "emote", "eyeemote", "lock", "unlock", "invite", "timeout", "team0mode", "w", "whisper", "c",
 		"converse", "me", "rank", "teamrank", "top", "points", "info", "rules", "help", "map", "mapinfo", "times", "showothers", "showall":
-	case "sv_solo_server", "sv_endless_drag", "sv_freeze_delay", "sv_teleport_hold_hook", "sv_deepfly", "sv_no_weak_hook", "sv_pauseable":
+	case "sv_solo_server":
+		if len(c.Arguments) > 0 && c.ClientId <= mapCaller { // the console is too late: servers look at it when they load the map
+			w.setting(name, string(c.Arguments[0]))
+		}
+	case "sv_endless_drag", "sv_freeze_delay", "sv_teleport_hold_hook", "sv_deepfly", "sv_no_weak_hook", "sv_pauseable":
 		if len(c.Arguments) > 0 {
 			w.setting(name, string(c.Arguments[0])) // who is there keeps what it has
 		}

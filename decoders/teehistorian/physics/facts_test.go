@@ -105,22 +105,31 @@ func TestShots(t *testing.T) {
 		wanted int32
 		want   []string
 	}{
-		"shotgun": {199, 3, []string{"10 hit 0>1 with 3 at 432,945", "35 hit 0>1 with 3 at 422,945"}},
+		"shotgun": {199, 3, []string{
+			"10 hit 0>1 with 3 at 432,945", "35 hit 0>1 with 3 at 422,945", "60 hit 0>1 with 3 at 412,945", "67 freeze 0 by 1 at 176,945",
+		}},
 		"grenade": {200, 4, []string{
 			"12 hit 0>0 with 4 at 336,945", "12 hit 0>1 with 4 at 432,945", "37 hit 0>0 with 4 at 329,945", "37 hit 0>1 with 4 at 443,945",
+			"66 freeze 0 by 1 at 172,945", "67 hit 0>1 with 4 at 454,945",
 		}},
 		"ninja": {201, 5, []string{"11 hit 0>1 with 6 at 432,945", "12 freeze 0 by 1 at 486,945"}},
-		"laser": {202, 5, []string{"10 hit 0>1 with 5 at 432,945", "10 thaw 1 since 2 by 4 of 0"}},
+		"laser": {202, 5, []string{
+			"10 hit 0>1 with 5 at 432,945", "10 thaw 1 since 2 by 4 of 0", "50 hit 0>1 with 5 at 432,945",
+			"51 freeze 1 by 1 at 432,945, 0 did 5 in 50", "51 block 0>1 outcome 1 by 5 in 50", "67 freeze 0 by 1 at 176,945",
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := two(t, nil, func(m *physics.Map) {
 				put(10, test.lies)(m)
+				put(5, 9)(m)
 				put(13, 9)(m) // and who stands there is frozen
 			}, middle(10), middle(13))
 			s.input(0, func(in *teehistorian.Input) { in.WantedWeapon = test.wanted })
 			s.step(2)
 			s.input(0, func(in *teehistorian.Input) { in.Fire++ })
 			s.step(40)
+			s.input(0, func(in *teehistorian.Input) { in.Direction = -1 }) // into a freeze, with nobody's help
+			s.step(50)
 			s.end(append([]string{"2 freeze 1 by 1 at 432,945"}, test.want...)...)
 		})
 	}
@@ -135,12 +144,13 @@ func TestEnds(t *testing.T) {
 	}
 	s.step(2)
 	right := func(in *teehistorian.Input) { in.Direction = 1 }
-	s.input(6, right) // into what kills
-	s.step(2)
 	message := func(id int32, m teehistorian.Message) {
 		m.ClientId = id
 		s.apply(teehistorian.Event{Kind: teehistorian.KindMessage, Message: m})
 	}
+	message(6, teehistorian.Message{ContentCase: teehistorian.MessageContentSetTeam, SetTeam: teehistorian.SetTeam{Team: -1}}) // is refused
+	s.input(6, right)                                                                                                         // into what kills
+	s.step(2)
 	message(0, teehistorian.Message{ContentCase: teehistorian.MessageContentKill})
 	message(1, teehistorian.Message{ContentCase: teehistorian.MessageContentSetTeam, SetTeam: teehistorian.SetTeam{Team: -1}})
 	message(2, teehistorian.Message{ContentCase: teehistorian.MessageContentSetTeam})
@@ -261,6 +271,28 @@ func TestBlocks(t *testing.T) {
 			s.step(60)
 			s.end(test.want...)
 		})
+	}
+}
+
+// TestRest: what is told of ticks that are not calculated, because nothing is recorded for long, is the same however often somebody looks.
+func TestRest(t *testing.T) {
+	for _, looks := range []bool{false, true} {
+		s := newScene(t, 40, map[string]string{"sv_freeze_delay": "30"}, func(m *physics.Map) {
+			m.Set(physics.LayerGame, 10, 27, physics.Tile{Index: 9})
+			m.Set(physics.LayerGame, 10, 28, physics.Tile{Index: 33})
+		})
+		s.step(1)
+		s.appear(0, middle(10), 24*32+16)
+		s.step(40)
+		from := s.tick
+		s.tick += 2000
+		for tick := from + 1; looks && tick < s.tick; tick++ {
+			s.world.Settle(tick)
+		}
+		s.apply(teehistorian.Event{Kind: teehistorian.KindTick})
+		s.apply(teehistorian.Event{Kind: teehistorian.KindPlayerFinish, PlayerFinish: teehistorian.PlayerFinish{Time: 10}})
+		s.tampered = true
+		s.end("19 freeze 0 by 1 at 336,873", "1518 thaw 0 since 19 by 1 of -1, proof 3 8", "2041 run 0 since 26: 517, 0, 1499, first 542, time 10, proof 3 8")
 	}
 }
 

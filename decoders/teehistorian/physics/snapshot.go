@@ -13,7 +13,7 @@ import (
 var ErrSnapshot = errors.New("physics: unusable snapshot")
 
 // snapshotVersion changes whenever what a snapshot has does.
-const snapshotVersion = 3
+const snapshotVersion = 4
 
 // Settled reports whether the last tick is compared, and the next one has begun but is not played yet. That is so when Apply has got the
 // event that begins a tick.
@@ -195,8 +195,7 @@ func (w *World) visit(s *scribe) {
 	number(s, &w.tick)
 	number(s, &w.to)
 	number(s, &w.tries)
-	s.flags(&w.keepHook, &w.solo, &w.wasSolo, &w.deepFly, &w.endless, &w.evenHooks)
-	number(s, &w.soloSince)
+	s.flags(&w.keepHook, &w.solo, &w.deepFly, &w.endless, &w.evenHooks)
 	number(s, &w.freezeTicks)
 	number(s, &w.specPause)
 	n := s.length(len(w.slots), teehistorian.MaxClients)

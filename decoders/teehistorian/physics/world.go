@@ -25,9 +25,7 @@ type World struct {
 
 	freezeTicks int32
 	keepHook    bool
-	solo        bool // who appears meets nobody
-	wasSolo     bool
-	soloSince   int32
+	solo        bool           // who appears meets nobody
 	soloServer  bool           // each is in a team of its own
 	release     int            // of the server
 	practice    map[int32]bool // by team
@@ -164,7 +162,6 @@ func New(h *teehistorian.Header, m *Map, check func(*Result)) *World {
 	for _, name := range settings {
 		w.setting(name, h.Config[name])
 	}
-	w.soloSince = -1
 	w.release = release(h.ServerVersion)
 	w.ambiguous = h.VersionMinor <= lastAmbiguous
 	return w
@@ -506,9 +503,6 @@ func (w *World) enter(s *slot, id int32) {
 	*t = tee{id: id, core: spawn(s.place()), tune: &w.tune, team: s.team, hits: t.hits[:0], blows: t.blows[:0], met: t.met[:0], effects: t.effects[:0], branches: t.branches[:0]}
 	t.verdict.mark = Appeared
 	t.core.endless, t.core.solo = w.endless, w.solo
-	if w.soloSince == w.tick { // when it was there already
-		t.core.solo = w.wasSolo
-	}
 	t.before = t.core
 	s.tee = t
 	if s.hasInput {
