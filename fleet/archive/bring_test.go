@@ -52,7 +52,8 @@ func TestBring(t *testing.T) {
 	}
 }
 
-// TestComments: columns of what was brought have the comments of the table that the program knows, and otherwise those of what is staged later.
+// TestComments: columns of what was brought have the comments of the table that the program knows, and otherwise those of what is staged later. A
+// comment stays as it is.
 func TestComments(t *testing.T) {
 	want, plain, games := t.TempDir(), t.TempDir(), t.TempDir()
 	run(t, again(t, games, 0, true), export.Options{Place: place(plain), Format: tablefile.Parquet}, "player_diff", "input_new")
@@ -78,6 +79,25 @@ func TestComments(t *testing.T) {
 		if got := columnsOf(t, filepath.Join(dir, hint)); !maps.Equal(got, commented) {
 			t.Errorf("%s, then staged: %+v, want %+v", what, got, commented)
 		}
+	}
+	other := func(format, kind string) *arrow.Schema {
+		known := knownTable(format, kind)
+		if known == nil {
+			return nil
+		}
+		fields := known.Fields()
+		for i := range fields {
+			fields[i].Metadata = arrow.MetadataFrom(map[string]string{arrowipc.CommentKey: "another one"})
+		}
+		return arrow.NewSchema(fields, nil)
+	}
+	a := archive.New(place(want), archive.Options{})
+	_, err := a.Bring(t.Context(), place(plain), other)
+	if err == nil {
+		_, err = a.Merge(t.Context())
+	}
+	if got := columnsOf(t, filepath.Join(want, hint)); err != nil || !maps.Equal(got, commented) {
+		t.Errorf("%v, %+v, want %+v", err, got, commented)
 	}
 }
 
