@@ -212,10 +212,10 @@ func (w *World) meetings(t *tee) {
 // grips follows whom a character's hook holds.
 func (w *World) grips(t *tee) {
 	p, h := &t.past, &t.core.hook
-	if p.grip.on && (h.state != hookHolding || h.player != p.held) {
+	if p.grip.on && h.player != p.held {
 		w.tellHook(t)
 	}
-	if h.state != hookHolding || h.player < 0 {
+	if h.player < 0 {
 		return
 	}
 	p.held = h.player

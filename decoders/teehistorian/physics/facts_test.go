@@ -1,7 +1,9 @@
 package physics_test
 
 import (
+	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -47,6 +49,125 @@ func TestHammer(t *testing.T) {
 	s.input(0, func(in *teehistorian.Input) { in.Fire++ })
 	s.step(200)
 	s.end("25 freeze 2 by 1 at 368,873", "48 hit 0>2 with 1 at 373,945", "48 thaw 2 since 25 by 3 of 0")
+}
+
+// shift moves a character in the present tick as no rule does.
+func (s *scene) shift(id, by int32) {
+	at := s.at[id]
+	at[0] += by
+	s.at[id], s.tampered = at, true
+	s.apply(teehistorian.Event{Kind: teehistorian.KindPlayerDiff, PlayerDiff: teehistorian.PlayerDiff{ClientId: id, X: at[0], Y: at[1], Dx: by}})
+}
+
+// TestDoubted: a hit is not proven if who hit was not where the rules lead, also when it is known again how that one stands.
+func TestDoubted(t *testing.T) {
+	s := two(t, nil, nil, middle(10), middle(11))
+	s.shift(0, 1)
+	s.input(0, func(in *teehistorian.Input) { in.Fire++ })
+	s.step(3)
+	s.end("8 hit 0>1 with 1 at 373,945, proof 3 2")
+
+	s = two(t, nil, put(10, 200), middle(10), middle(12))
+	s.input(0, func(in *teehistorian.Input) { in.WantedWeapon = 4 })
+	s.step(3)
+	s.shift(0, 1)
+	s.input(0, func(in *teehistorian.Input) { in.Fire, in.TargetX, in.TargetY = in.Fire+2, 1, -12 })
+	s.step(1)
+	s.input(0, func(in *teehistorian.Input) { in.Direction = -1 }) // to the wall, which shows how it stands
+	s.step(50)
+	s.input(0, func(in *teehistorian.Input) { in.Direction = 0 })
+	s.step(150)
+	s.end("83 hit 0>1 with 4 at 400,945, proof 3 2")
+}
+
+// TestHitDead: who dies in a tick was hit in it, too.
+func TestHitDead(t *testing.T) {
+	both := 0
+	for wait := range 8 {
+		s := two(t, nil, put(12, 2), middle(10), middle(11))
+		s.input(1, func(in *teehistorian.Input) { in.Direction = 1 })
+		s.step(wait)
+		s.input(0, func(in *teehistorian.Input) { in.Fire++ })
+		s.step(10)
+		var hit, end, tick int
+		for _, fact := range s.facts {
+			if n, _ := fmt.Sscanf(fact, "%d hit", &tick); n == 1 && strings.Contains(fact, " hit ") {
+				hit = tick
+			}
+			if n, _ := fmt.Sscanf(fact, "%d end", &tick); n == 1 && strings.Contains(fact, " end ") {
+				end = tick
+			}
+		}
+		if hit == end && hit > 0 {
+			both++
+		}
+	}
+	if both == 0 {
+		t.Error("nobody was hit in the tick of its end")
+	}
+}
+
+// TestManyBlows: of the hits of a character in a tick not all are told.
+func TestManyBlows(t *testing.T) {
+	const clients, most = 20, 16
+	s := newScene(t, 40, nil, nil)
+	s.step(1)
+	for id := range int32(clients) {
+		s.appear(id, middle(10), floor)
+	}
+	s.step(2)
+	for _, fire := range []int32{0, 0, 1} { // the first one does nothing
+		for id := range int32(clients) {
+			s.input(id, func(in *teehistorian.Input) { in.WantedWeapon, in.Fire = 1, fire })
+		}
+		s.step(1)
+	}
+	s.apply(teehistorian.Event{Kind: teehistorian.KindFinish})
+	if len(s.facts) != clients*most {
+		t.Errorf("%d facts", len(s.facts))
+	}
+}
+
+// TestFull: facts that nobody takes are bounded, and those that somebody takes are all there.
+func TestFull(t *testing.T) {
+	const clients, rounds, most = 500, 10, 1 << 12
+	for _, taken := range []int{0, clients - 10} {
+		s := newScene(t, 40, nil, nil)
+		w, got := s.world, 0
+		apply := func(ev teehistorian.Event) {
+			ev.AtTick = s.tick
+			w.Apply(&ev)
+		}
+		var fact teehistorian.Event
+		for range rounds {
+			s.tick++
+			apply(teehistorian.Event{Kind: teehistorian.KindTick})
+			for id := range int32(clients) {
+				apply(teehistorian.Event{Kind: teehistorian.KindPlayerNew, PlayerNew: teehistorian.PlayerNew{ClientId: id, X: middle(10), Y: floor}})
+			}
+			s.tick++
+			apply(teehistorian.Event{Kind: teehistorian.KindTick})
+			for id := range int32(clients) {
+				apply(teehistorian.Event{Kind: teehistorian.KindPlayerOld, PlayerOld: teehistorian.PlayerOld{ClientId: id}})
+			}
+			s.tick++
+			apply(teehistorian.Event{Kind: teehistorian.KindTick})
+			for range taken {
+				if w.Next(&fact) {
+					got++
+				}
+			}
+			if w.Settled() {
+				t.Fatal("settled before all was told")
+			}
+		}
+		for w.Next(&fact) {
+			got++
+		}
+		if want := clients * rounds; taken > 0 && got != want || taken == 0 && got != most {
+			t.Errorf("%d facts", got)
+		}
+	}
 }
 
 // TestHook: whom a hook holds, from when to when; a hook into a freeze.
@@ -149,7 +270,7 @@ func TestEnds(t *testing.T) {
 		s.apply(teehistorian.Event{Kind: teehistorian.KindMessage, Message: m})
 	}
 	message(6, teehistorian.Message{ContentCase: teehistorian.MessageContentSetTeam, SetTeam: teehistorian.SetTeam{Team: -1}}) // is refused
-	s.input(6, right)                                                                                                         // into what kills
+	s.input(6, right)                                                                                                          // into what kills
 	s.step(2)
 	message(0, teehistorian.Message{ContentCase: teehistorian.MessageContentKill})
 	message(1, teehistorian.Message{ContentCase: teehistorian.MessageContentSetTeam, SetTeam: teehistorian.SetTeam{Team: -1}})
@@ -230,10 +351,8 @@ func TestRunUnproven(t *testing.T) {
 	s.step(2)
 	s.input(0, func(in *teehistorian.Input) { in.Direction = 1 })
 	s.step(14)
-	s.at[0] = [2]int32{s.at[0][0] + 1, floor} // which no rule does
-	s.apply(teehistorian.Event{Kind: teehistorian.KindPlayerDiff, PlayerDiff: teehistorian.PlayerDiff{X: s.at[0][0], Y: floor, Dx: 1}})
+	s.shift(0, 1)
 	s.step(6)
-	s.tampered = true
 	s.end("23 run 0 since 14: 3, 1, 6, first 17, time -1, proof 2 0")
 }
 
