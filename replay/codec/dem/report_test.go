@@ -126,7 +126,7 @@ func TestReportOfMatches(t *testing.T) {
 		}
 		want(first.GetDem())
 	}
-	for _, tick := range []int32{played.Ended / 4, played.Ended} {
+	for _, tick := range []int32{thirdKill(t, played), played.Ended / 4, played.Ended} {
 		check(match, tick, func(r *replaydv1.DemReport) {
 			var kills, got []string
 			var players [demtest.MatchPlayers]demtest.PlayedPlayer
@@ -224,6 +224,25 @@ func TestReportOfMatches(t *testing.T) {
 			}
 		})
 	}
+}
+
+// thirdKill returns the tick of the last kill of a fight that has no more than it needs at that time.
+func thirdKill(t *testing.T, played *demtest.PlayedMatch) int32 {
+	t.Helper()
+	last, n := int32(-1000), 0
+	for _, d := range played.Deeds {
+		if d.What != demtest.DeedKill {
+			continue
+		}
+		if n++; d.Tick-last > 15*30 {
+			n = 1
+		}
+		if last = d.Tick; n == 3 {
+			return d.Tick
+		}
+	}
+	t.Fatal("no fight")
+	return 0
 }
 
 // compareMatch compares objectives, wards, fights and the economy of a report with what happened up to a tick.

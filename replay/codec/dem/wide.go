@@ -155,15 +155,10 @@ func (w *widening) named(name string) (problem string) {
 // there is such a list, and returns what is wrong.
 func (w *widening) list(name string) (is bool, problem string) {
 	before, after, _ := strings.Cut(name, ".*")
-	if strings.ContainsAny(before+after, "*?") || after != "" && after[0] != '.' {
+	if strings.ContainsAny(before+after, "*?") {
 		return false, ""
 	}
 	for _, class := range w.classes {
-		ofList := false
-		w.schema.Field(class, before, func(f dem.FieldType) { ofList = ofList || f.List })
-		if !ofList {
-			continue
-		}
 		w.schema.Field(class, before+".0000"+after, func(f dem.FieldType) {
 			if is = true; problem != "" {
 				return
@@ -369,7 +364,6 @@ func (w *wide) find(name string) widePlace {
 // add appends a sample. A value that may be wrong, or is not of the column's type, is missing.
 func (w *wide) add(to *table.Set, at decoders.Position, tick int32, s *dem.SampleEntity, name func(uint32) string) {
 	for i := range w.values {
-		clear(w.values[i])
 		w.values[i] = w.values[i][:0]
 	}
 	for i := range s.Fields {

@@ -80,6 +80,23 @@ func TestWideListBeside(t *testing.T) {
 	}
 }
 
+// TestWideListOfTuples: elements that are lists of numbers themselves are refused.
+func TestWideListOfTuples(t *testing.T) {
+	d := demtest.New()
+	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2\x00"))
+	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1).Float(13, 1.0/64)}))
+	d.Compressed(demtest.CmdSendTables, -1, demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{{Name: "m_pairs", Type: "Vector2D[3]"}}}))
+	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+	d.Record(demtest.CmdSyncTick, -1, nil)
+	e := &demtest.Entities{ClassBits: 1}
+	e.Create(1, 0, 1)
+	d.Packet(0, demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, 1000)}, e.Message(false))
+	refused, ok := errors.AsType[*filter.FieldError](refusal(t, d.Bytes(), "C", "m_pairs.*"))
+	if !ok || !strings.Contains(refused.Problem, "m_pairs.0000 has several values") {
+		t.Error(refused)
+	}
+}
+
 // TestWideListsRefused: what is no list, and elements that cannot be in one column, are refused by name.
 func TestWideListsRefused(t *testing.T) {
 	data := demtest.Players("dota")
