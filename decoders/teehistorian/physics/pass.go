@@ -155,15 +155,11 @@ func (w *World) freeze(t *tee, ticks int32, cause teehistorian.FreezeCause) {
 
 // keep has a tile begin or end a freeze that stays.
 func (t *tee) keep(frozen *bool, begin, end bool, cause teehistorian.FreezeCause) {
-	switch was := *frozen; {
+	switch {
 	case begin:
-		if *frozen = true; !was {
-			t.froze = cause
-		}
-	case end:
-		if *frozen = false; was {
-			t.thawed, t.thawedBy = teehistorian.ThawCauseTile, -1
-		}
+		*frozen, t.froze = true, cause
+	case end && *frozen:
+		*frozen, t.thawed, t.thawedBy = false, teehistorian.ThawCauseTile, -1
 	}
 }
 
