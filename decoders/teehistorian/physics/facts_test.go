@@ -293,6 +293,15 @@ func TestOutside(t *testing.T) {
 	s.appear(0, middle(30), floor)
 	s.step(250)
 	s.end("167 end 0 by 2 at 976,7792")
+
+	s = newScene(t, 40, nil, nil) // with somebody who holds it on the way
+	s.step(1)
+	s.appear(0, middle(30), floor)
+	s.appear(1, middle(30), floor-60)
+	s.step(80)
+	s.input(1, func(in *teehistorian.Input) { in.TargetX, in.TargetY, in.Hook = 0, 1, 1 })
+	s.step(200)
+	s.end("141 hook 1>0 since 82", "214 end 0 by 2 at 976,7761", "214 block 1>0 outcome 2 by 7 in 141", "215 end 1 by 2 at 976,7776")
 }
 
 // TestReborn: who dies and appears anew in one tick has come to its end.
@@ -429,6 +438,23 @@ func TestThreat(t *testing.T) {
 		c, ok := s.world.Character(int32(id))
 		if cause := c.Cause == physics.CauseWeapon; !ok || c.Mark != want || cause != (want == physics.Unknown) {
 			t.Errorf("client %d: %+v", id, c)
+		}
+	}
+}
+
+// TestSoloServer: who is solo is decided by the settings with which the map is loaded, not by those of the console.
+func TestSoloServer(t *testing.T) {
+	for caller, want := range map[int32]bool{-1: false, -2: true, -3: true} {
+		s := newScene(t, 40, nil, nil)
+		s.apply(teehistorian.Event{Kind: teehistorian.KindConsoleCommand, ConsoleCommand: teehistorian.ConsoleCommand{
+			ClientId: caller, Flags: 4, Command: []byte("sv_solo_server"), Arguments: [][]byte{[]byte("1")},
+		}})
+		s.step(1)
+		s.appear(0, middle(5), floor)
+		s.step(2)
+		s.world.Settle(s.tick)
+		if c, ok := s.world.Character(0); !ok || c.Solo != want {
+			t.Errorf("by %d: %v, %+v", caller, ok, c)
 		}
 	}
 }
