@@ -442,6 +442,16 @@ func TestThreat(t *testing.T) {
 	}
 }
 
+// TestChatting: who writes a message does not move.
+func TestChatting(t *testing.T) {
+	s := two(t, nil, nil, middle(10), middle(20))
+	s.input(0, func(in *teehistorian.Input) { in.Direction, in.PlayerFlags = 1, 4 })
+	s.step(5)
+	if at := s.at[0]; at[0] != middle(10) {
+		t.Errorf("it is at %v", at)
+	}
+}
+
 // TestSoloServer: who is solo is decided by the settings with which the map is loaded, not by those of the console.
 func TestSoloServer(t *testing.T) {
 	for caller, want := range map[int32]bool{-1: false, -2: true, -3: true} {
