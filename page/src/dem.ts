@@ -13,10 +13,16 @@ import { type Place, Steps } from "./steps.js";
 import { theme } from "./theme.js";
 import { Walked } from "./walked.js";
 
+/** What is on the map for a while: what it is, and how far it reaches in world units. */
+const brief: Record<string, { is: string; reach?: number }> = {
+  CDOTA_NPC_Observer_Ward: { is: "Observer ward" }, CDOTA_NPC_Observer_Ward_TrueSight: { is: "Sentry ward" },
+  CSmokeGrenadeProjectile: { is: "Smoke", reach: 144 }, CInferno: { is: "Fire", reach: 120 },
+};
+
 /** The entities that are drawn besides the players, and others that say how the game stands, and what is asked of them. */
 const buildings = {
-  classes: ["CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Barracks", "CDOTA_BaseNPC_Fort", "CNPC_TrooperBoss", "CNPC_Boss_Tier2", "CNPC_Boss_Tier3"],
-  fields: ["CBodyComponent.place", "m_iHealth", "m_iMaxHealth", "m_lifeState", "m_iTeamNum", "m_pEntity.m_nameStringableIndex"],
+  classes: ["CDOTA_BaseNPC_Tower", "CDOTA_BaseNPC_Barracks", "CDOTA_BaseNPC_Fort", "CNPC_TrooperBoss", "CNPC_Boss_Tier2", "CNPC_Boss_Tier3", ...Object.keys(brief)],
+  fields: ["CBodyComponent.place", "m_iHealth", "m_iMaxHealth", "m_lifeState", "m_iTeamNum", "m_bDidSmokeEffect", "m_pEntity.m_nameStringableIndex"],
 };
 const sides = {
   classes: ["CDOTATeam", "CCSTeam", "CCitadelTeam", "CCSGameRulesProxy", "CCitadelGameRulesProxy"],
@@ -71,6 +77,8 @@ export class Player {
 interface Building extends Point {
   team: number;
   large: boolean;
+  /** Set for what is there for a while, with how far it reaches. */
+  brief?: { reach?: number };
   /** Its name, or that of its kind. */
   name: string;
   /** Health from 0 to 1. */
@@ -95,8 +103,8 @@ export class DemWorld extends World {
   /** Tells the ways of one stream from those of another. */
   private static streams = 0;
   private readonly stream = DemWorld.streams++;
-  /** When a building was last told of. */
-  private built = -1;
+  /** When entities were last told of. */
+  private sampledAt = -1;
 
   constructor(start: number, private readonly ticksPerSecond: number, private readonly walked = new Walked(200)) {
     super(start);
@@ -207,14 +215,15 @@ export class DemWorld extends World {
     const health = count("m_iHealth");
     const team = count("m_iTeamNum") ?? 0;
     const kind = event.string(name);
+    if (tick !== this.sampledAt) for (const one of this.buildings.values()) if (one.seen < this.sampledAt) one.lives.note(this.sampledAt, 0);
+    this.sampledAt = tick;
     if (buildings.classes.includes(kind)) {
-      if (tick !== this.built) for (const one of this.buildings.values()) if (one.seen < this.built) one.lives.note(this.built, 0);
-      this.built = tick;
+      if (kind === "CSmokeGrenadeProjectile" && !own.get("m_bDidSmokeEffect")?.value.value) return; // it flies
       const key = `${index} ${serial}`;
       if (!this.buildings.has(key) && place) {
         const at = { x: place.x, y: -place.y };
         this.seen = stretch(this.seen, at);
-        this.buildings.set(key, { ...at, team, large: /Fort|Tier3/.test(kind), name: own.get("m_pEntity.m_nameStringableIndex")?.name || kind, lives: new Steps(), seen: tick });
+        this.buildings.set(key, { ...at, team, large: /Fort|Tier3/.test(kind), brief: brief[kind], name: brief[kind]?.is || own.get("m_pEntity.m_nameStringableIndex")?.name || kind, lives: new Steps(), seen: tick });
       }
       const building = this.buildings.get(key);
       if (!building) return;

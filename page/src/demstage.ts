@@ -41,8 +41,8 @@ export class DemStage extends Minimap<DemWorld> {
 
   protected things(): Thing[] {
     const { world, tick } = this.game;
-    const buildings = [...world.buildings.values()].filter(({ lives }) => lives.at(tick) !== undefined).map(({ x, y, name, lives }): Thing => ({
-      x, y, is: () => `${words(name)} · ${lives.at(tick) ? `${Math.round(lives.at(tick)! * 100)} % of its health` : "destroyed"}`,
+    const buildings = [...world.buildings.values()].filter(({ brief, lives }) => (brief ? lives.at(tick) : lives.at(tick) !== undefined)).map(({ x, y, name, brief, lives }): Thing => ({
+      x, y, is: () => brief ? name : `${words(name)} · ${lives.at(tick) ? `${Math.round(lives.at(tick)! * 100)} % of its health` : "destroyed"}`,
     }));
     return [...buildings, ...this.spots().map(({ id, x, y }): Thing => ({ x, y, is: () => {
       const player = world.players.get(id)!;
@@ -67,6 +67,15 @@ export class DemStage extends Minimap<DemWorld> {
       const life = building.lives.at(tick);
       if (life === undefined) continue;
       const { x, y } = this.onPage(building);
+      if (building.brief) {
+        const { reach } = building.brief;
+        circle(c, x, y, reach ? reach * this.camera.scale : 5);
+        c.fillStyle = reach ? (building.name === "Fire" ? t.gold : t.neutral) : teamColour(this.title, building.team);
+        c.globalAlpha = reach ? 0.5 : 0.95;
+        if (life > 0) c.fill();
+        c.globalAlpha = 1;
+        continue;
+      }
       const size = building.large ? 9 : 5;
       c.globalAlpha = life > 0 ? 0.95 : 0.25;
       c.fillStyle = life > 0 ? teamColour(this.title, building.team) : t.neutral;

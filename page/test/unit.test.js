@@ -190,6 +190,14 @@ test("a player is where a sample says, and a building that is told of no more is
   const tower = (tick, index, health) => entity(tick, index, "CDOTA_BaseNPC_Tower", { ...at(index), m_iHealth: health, m_iMaxHealth: 200, m_iTeamNum: 2 });
   tower(64, 30, 200); tower(64, 31, 100); tower(128, 31, 50); tower(192, 31, 50);
   assert.deepEqual([...world.buildings.values()].map(({ lives }) => [64, 128, 192].map((tick) => lives.at(tick))), [[1, 0, 0], [0.5, 0.25, 0.25]]);
+  const smoke = (tick, began) => entity(tick, 40, "CSmokeGrenadeProjectile", { ...at(tick), m_bDidSmokeEffect: began });
+  smoke(256, 0); smoke(320, 1); smoke(384, 1);
+  for (const tick of [448, 512]) entity(tick, 1, "CCSGameRulesProxy", {}); // which is there when nothing else is
+  const { x, name, brief, lives } = [...world.buildings.values()].at(-1);
+  assert.deepEqual([x, name, brief.reach, ...[256, 320, 384, 448].map((tick) => lives.at(tick))], [320, "Smoke", 144, undefined, 1, 1, 0]);
+  entity(576, 41, "CDOTA_NPC_Observer_Ward", { ...at(7), m_iHealth: 2, m_iMaxHealth: 2, m_iTeamNum: 3 });
+  const ward = [...world.buildings.values()].at(-1);
+  assert.deepEqual([ward.name, ward.team, ward.brief.reach, ward.lives.at(576)], ["Observer ward", 3, undefined, 1]);
 });
 
 test("behind damage nobody is who or where a client was before", () => {
