@@ -162,6 +162,11 @@ func (f Family) Copies(identity string) []*Entry {
 }
 
 // named returns the files of an identity. The index must be locked.
-func (f Family) named(by *lookup, identity string) []*Entry {
-	return slices.DeleteFunc(by.find(identity), func(e *Entry) bool { return !f.Has(e.Name) })
+func (f Family) named(by *lookup, identity string) (list []*Entry) {
+	for _, e := range by.find(identity) {
+		if f.Has(e.Name) {
+			list = append(list, e)
+		}
+	}
+	return list
 }

@@ -59,23 +59,23 @@ func TestRecalled(t *testing.T) {
 	all := func(x *index.Index) []string { return list(t, x, index.Query{Scope: index.Everything()}, 5000) }
 	let := make(chan struct{})
 	close(let)
-	const gone, late = "r/d0000/00000007.teehistorian", "r/d0001/00001500.teehistorian"
-	x := begun(t, begin(held{objects: 1500, free: let, place: "here"}), 1500)
+	const gone, late = "r/d0000/00000007.teehistorian", "r/d0001/00000150.teehistorian"
+	x := begun(t, begin(held{objects: 150, free: let, place: "here"}), 150)
 	first := all(x)
 	closed(t, x)
 
-	h := held{objects: 1501, free: make(chan struct{}), without: filepath.Base(gone), place: "here"}
+	h := held{objects: 151, free: make(chan struct{}), without: filepath.Base(gone), place: "here"}
 	x = begin(h)
-	if got := all(x); len(first) != 1500 || !slices.Equal(got, first) {
+	if got := all(x); len(first) != 150 || !slices.Equal(got, first) {
 		t.Errorf("%d are found before the store is listed, want the %d of before", len(got), len(first))
 	}
-	if e, err := x.InDirectory(t.Context(), "r/d0001", index.Everything()); err != nil || len(e) != 500 || !e[0].Identified {
+	if e, err := x.InDirectory(t.Context(), "r/d0001", index.Everything()); err != nil || len(e) != 50 || !e[0].Identified {
 		t.Errorf("%d are in a directory: %v", len(e), err)
 	}
 	close(h.free)
 	want := append(slices.DeleteFunc(slices.Clone(first), func(name string) bool { return name == gone }), late)
 	await(t, "what has changed is there", func() bool { return slices.Equal(all(x), want) })
-	closed(t, begun(t, x, 1500))
+	closed(t, begun(t, x, 150))
 
 	h.free = make(chan struct{})
 	x = begin(h)
@@ -94,7 +94,7 @@ func TestRecalled(t *testing.T) {
 	}
 	for place, want := range map[string]int{"there": 10, "": 0} {
 		at = filepath.Join(t.TempDir(), "index")
-		closed(t, begun(t, begin(held{objects: 1500, free: let, place: "here"}), 1500))
+		closed(t, begun(t, begin(held{objects: 150, free: let, place: "here"}), 150))
 		closed(t, begun(t, begin(held{objects: 10, free: let, place: place}), 10))
 		x = begin(held{objects: 10, free: make(chan struct{}), place: place})
 		if n := x.Figures().Files; n != want {

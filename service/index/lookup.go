@@ -79,10 +79,16 @@ func (l *lookup) first(text string) *Entry {
 // find returns the entries of a text in the order in which files came to have it.
 func (l *lookup) find(text string) (list []*Entry) {
 	hash := maphash.String(seed, text)
-	if e := l.of[hash]; e != nil {
-		list = append([]*Entry{e}, l.more[hash]...)
+	first := l.of[hash]
+	if first == nil {
+		return nil
 	}
-	return slices.DeleteFunc(list, func(e *Entry) bool { return l.text(e) != text })
+	for _, e := range append([]*Entry{first}, l.more[hash]...) {
+		if l.text(e) == text {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // replace puts an entry in the place of an earlier one of its file. Either may be nil.
