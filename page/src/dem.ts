@@ -103,7 +103,7 @@ export class DemWorld extends World {
   /** Tells the ways of one stream from those of another. */
   private static streams = 0;
   private readonly stream = DemWorld.streams++;
-  /** When entities were last told of. */
+  /** The tick of the last sample of an entity. */
   private sampledAt = -1;
 
   constructor(start: number, private readonly ticksPerSecond: number, private readonly walked = new Walked(200)) {

@@ -280,10 +280,10 @@ func (x *Index) relate(old, e *Entry) {
 		x.notify(e)
 	}
 	x.relateTexts(old, e)
-	if e != nil && (old == nil || old.Identity != e.Identity) {
-		x.number(e)
-	}
 	if e != nil {
+		if old == nil || old.Identity != e.Identity {
+			x.number(e)
+		}
 		x.byID[hashOf(root(e.Name), e.ID)] = e
 		return
 	}

@@ -18,6 +18,12 @@ var sides = map[string]string{
 // side returns the name of a team.
 func side(name string) string { return cmp.Or(sides[name], clean(name)) }
 
+// teams has the names of teams by their numbers.
+type teams map[int32]string
+
+// of returns the name of a team, or its number if it has no name.
+func (t teams) of(number int32) string { return cmp.Or(t[number], fmt.Sprintf("team %d", number)) }
+
 // hero returns the name of a hero.
 func hero(name string) string {
 	return clean(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(name, "npc_dota_"), "hero_"), "_", " "))
@@ -32,7 +38,7 @@ func spectates(p *replaydv1.DemPlayer) int {
 }
 
 func (s *sheet) dem(r *replaydv1.DemReport) {
-	names := map[int32]string{}
+	names := teams{}
 	for _, t := range r.GetTeams() {
 		names[t.GetNumber()] = side(t.GetName())
 	}
@@ -43,7 +49,7 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 	var score []string
 	for _, t := range r.GetTeams() {
 		if playing[t.GetNumber()] && t.Score != nil {
-			score = append(score, fmt.Sprintf("%s %d", cmp.Or(names[t.GetNumber()], fmt.Sprintf("team %d", t.GetNumber())), t.GetScore()))
+			score = append(score, fmt.Sprintf("%s %d", names.of(t.GetNumber()), t.GetScore()))
 		}
 	}
 	g := grid{heads: []heading{
@@ -75,7 +81,7 @@ func (s *sheet) dem(r *replaydv1.DemReport) {
 	}
 	if len(score) > 0 {
 		s.section("")
-		s.text.WriteString(strings.TrimRight(fit(strings.Join(score, "  :  "), s.Width), " ") + "\n")
+		s.line(strings.Join(score, "  :  "))
 	}
 	if won := wonBy(r.GetMatch().GetWinner()); won != "" && s.report.GetEnded() {
 		s.section("")
@@ -139,7 +145,7 @@ func blinded(r *replaydv1.DemPlayerRounds) string {
 }
 
 // economy prints which side was ahead, at some of the minutes.
-func (s *sheet) economy(minutes []*replaydv1.DemEconomy, names map[int32]string) {
+func (s *sheet) economy(minutes []*replaydv1.DemEconomy, names teams) {
 	var parts []string
 	step := (len(minutes) + mostLines - 1) / mostLines
 	for i := len(minutes) - 1; i >= 0; i -= step {
@@ -153,7 +159,7 @@ func (s *sheet) economy(minutes []*replaydv1.DemEconomy, names map[int32]string)
 		}
 		text := "even"
 		if by > 0 {
-			text = fmt.Sprintf("%s +%d", cmp.Or(names[ahead.GetTeam()], fmt.Sprintf("team %d", ahead.GetTeam())), by)
+			text = fmt.Sprintf("%s +%d", names.of(ahead.GetTeam()), by)
 		}
 		parts = append(parts, s.at(minutes[i].GetTick())+" "+text)
 	}
@@ -166,12 +172,12 @@ func (s *sheet) economy(minutes []*replaydv1.DemEconomy, names map[int32]string)
 }
 
 // fights prints the last fights.
-func (s *sheet) fights(fights []*replaydv1.DemFight, names map[int32]string) {
+func (s *sheet) fights(fights []*replaydv1.DemFight, names teams) {
 	g := grid{heads: []heading{{title: "FIGHT AT", right: true}, {title: "LASTED", right: true}, {title: "LOST"}}}
 	for _, f := range fights[max(0, len(fights)-mostLines):] {
 		var lost []string
 		for _, one := range f.GetSides() {
-			lost = append(lost, fmt.Sprintf("%s %d", cmp.Or(names[one.GetTeam()], fmt.Sprintf("team %d", one.GetTeam())), one.GetDeaths()))
+			lost = append(lost, fmt.Sprintf("%s %d", names.of(one.GetTeam()), one.GetDeaths()))
 		}
 		g.add(s.at(f.GetFromTick()), s.lasting(int64(f.GetToTick())-int64(f.GetFromTick())), strings.Join(lost, " : "))
 	}
@@ -187,8 +193,7 @@ func (s *sheet) objective(o *replaydv1.DemObjective) {
 	if o.GetDenied() {
 		what += ", denied"
 	}
-	text := fmt.Sprintf("%7s  %s", s.at(o.GetTick()), joined("  ", hero(o.GetActor()), what))
-	s.text.WriteString(strings.TrimRight(fit(text, s.Width), " ") + "\n")
+	s.line(fmt.Sprintf("%7s  %s", s.at(o.GetTick()), joined("  ", hero(o.GetActor()), what)))
 }
 
 // kill prints a kill.
@@ -205,5 +210,5 @@ func (s *sheet) kill(k *replaydv1.DemKill) {
 	if with != "" {
 		with = "[" + with + "]  "
 	}
-	s.text.WriteString(strings.TrimRight(fit(text+"  "+with+hero(k.GetVictim()), s.Width), " ") + "\n")
+	s.line(text + "  " + with + hero(k.GetVictim()))
 }

@@ -113,6 +113,11 @@ func (s *sheet) stands() string {
 	return text
 }
 
+// line prints a line, as much of it as there is room for.
+func (s *sheet) line(text string) {
+	s.text.WriteString(strings.TrimRight(fit(text, s.Width), " ") + "\n")
+}
+
 // section prints a blank line, and a title if there is one.
 func (s *sheet) section(title string) {
 	s.text.WriteString("\n")
@@ -246,7 +251,7 @@ func (s *sheet) teams(finishes []*replaydv1.TeamFinish) {
 // said prints a line of chat.
 func (s *sheet) said(tick int32, name string, id int32, what string) {
 	name = cmp.Or(clean(name), fmt.Sprintf("client %d", id))
-	s.text.WriteString(strings.TrimRight(fit(fmt.Sprintf("%7s  %s: %s", s.at(tick), name, what), s.Width), " ") + "\n")
+	s.line(fmt.Sprintf("%7s  %s: %s", s.at(tick), name, what))
 }
 
 func (s *sheet) sc2replay(r *replaydv1.Sc2ReplayReport) {
@@ -270,7 +275,7 @@ func (s *sheet) sc2replay(r *replaydv1.Sc2ReplayReport) {
 		fmt.Fprintf(&s.text, "observers: %d\n", n)
 	}
 	if r.GetUnproven() {
-		s.text.WriteString(strings.TrimRight(fit("values may be wrong: the replay's own table is not known", s.Width), " ") + "\n")
+		s.line("values may be wrong: the replay's own table is not known")
 	}
 	if len(r.GetPlayers()) > 4 { // the following lines are long
 		return

@@ -402,7 +402,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestRest: what is told of ticks that are not calculated, because nothing is recorded for long, is the same however often somebody looks.
+// TestRest: after many ticks without a record, which are not calculated, the facts are the same however often the caller looks at the world.
 func TestRest(t *testing.T) {
 	for _, looks := range []bool{false, true} {
 		s := newScene(t, 40, map[string]string{"sv_freeze_delay": "30"}, func(m *physics.Map) {
