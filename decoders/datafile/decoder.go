@@ -52,6 +52,8 @@ type Decoder struct {
 	tiles     tileReader
 	summary   summary
 
+	bounds     bounds   // of the current layer,
+	bounded    bool     // which are known from the pass that delivers the tiles
 	second     *derived // nil before the first derived event
 	secondOpen bool     // it reads the current record
 

@@ -1,9 +1,9 @@
 package datafile
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"sync"
 )
 
@@ -24,11 +24,9 @@ type derived struct {
 	checked bool // and the rest of the blob, which checks its checksum
 	damaged bool
 	tiles   tileReader
-	r       rectangle // the last rectangle that was read,
-	data    []byte    // and its tiles
+	runs    []tileRun // of the last rectangle that was read
 
-	bounds bounds
-	ends   [2 * numbers]linkEnds // by number; checkpoints after the others
+	ends [2 * numbers]linkEnds // by number; checkpoints after the others
 
 	// Memory that events refer to.
 	list     [tilesPerEvent]PhysicsTile
@@ -49,6 +47,12 @@ type linkRun struct {
 	tile          byte
 }
 
+// tileRun is a run of equal tiles that are not air.
+type tileRun struct {
+	x, y, columns int32
+	tile          []byte
+}
+
 // bounds is a rectangle that grows.
 type bounds struct {
 	any                    bool
@@ -60,6 +64,43 @@ func (b *bounds) include(x, y int32) {
 		*b = bounds{true, x, y, x, y}
 	}
 	b.minX, b.minY, b.maxX, b.maxY = min(b.minX, x), min(b.minY, y), max(b.maxX, x), max(b.maxY, y)
+}
+
+// includeTiles includes the tiles of a rectangle that are not air, from the first of each row to its last.
+func (b *bounds) includeTiles(l *layout, r rectangle, data []byte) {
+	stride, at := int(l.stride), typeByte(l.tiles, l.stride)
+	for y := range int32(r.rows) {
+		row := data[:r.columns*stride]
+		data = data[len(row):]
+		start, end := 0, len(row)
+		for start < end && row[start+at] == AirTile {
+			start += stride * repeated(row[start:], stride)
+		}
+		for end >= start+8 && binary.LittleEndian.Uint64(row[end-8:]) == 0 {
+			end -= 8
+		}
+		for end = (end + stride - 1) / stride * stride; end > start && row[end-stride+at] == AirTile; {
+			end -= stride
+		}
+		if start < end {
+			b.include(int32(r.x+start/stride)*tileUnits, (int32(r.y)+y)*tileUnits)
+			b.include(saturated(int32(r.x+end/stride)), saturated(int32(r.y)+y+1))
+		}
+	}
+}
+
+// repeated returns how many equal tiles of stride bytes row begins with.
+func repeated(row []byte, stride int) int {
+	n := 0 // bytes that equal those of the tile before
+	for ; stride+n+8 <= len(row); n += 8 {
+		if differ := binary.LittleEndian.Uint64(row[n:]) ^ binary.LittleEndian.Uint64(row[stride+n:]); differ != 0 {
+			return 1 + (n+bits.TrailingZeros64(differ)/8)/stride
+		}
+	}
+	for stride+n < len(row) && row[n] == row[stride+n] {
+		n++
+	}
+	return 1 + n/stride
 }
 
 // unpacked reports whether the layer's tiles are unpacked: it affects play, and has the tiles of its kind.
@@ -102,13 +143,18 @@ func (d *Decoder) produceDerived(ev *Event, slot int64) error {
 		d.slot = d.plan.total()
 		return nil
 	}
+	if !unpack && d.bounded {
+		d.slot = d.plan.total()
+		d.layerBounds(ev)
+		return nil
+	}
 	if s == nil {
 		s = &derived{}
 		d.second = s
 	}
 	if !d.secondOpen {
 		s.begin(l)
-		d.secondOpen = true
+		d.secondOpen, d.bounds = true, bounds{}
 		d.in.open(int(l.data))
 		d.blobOpen = false
 	}
@@ -148,13 +194,8 @@ func (d *Decoder) produceDerived(ev *Event, slot int64) error {
 		if d.wants(KindLink) {
 			d.link(ev, int(at))
 		}
-	case s.bounds.any && d.wants(KindLayerBounds):
-		b := s.bounds
-		ev.Kind = KindLayerBounds
-		ev.LayerBounds = LayerBounds{Layer: l.Layer, Group: l.Group, Kind: l.tiles, MinX: b.minX, MinY: b.minY, MaxX: b.maxX, MaxY: b.maxY}
-		if l.body == KindQuads {
-			ev.LayerBounds.Kind = LayerKindQuads
-		}
+	case d.wants(KindLayerBounds):
+		d.layerBounds(ev)
 	}
 	if s.damaged && ev.Kind != KindNone {
 		d.warn(ev, WarningDamagedData)
@@ -164,7 +205,7 @@ func (d *Decoder) produceDerived(ev *Event, slot int64) error {
 
 // begin starts the pass over a layer.
 func (s *derived) begin(l *layout) {
-	s.ended, s.checked, s.damaged, s.bounds, s.data = false, false, false, bounds{}, nil
+	s.ended, s.checked, s.damaged, s.runs = false, false, false, s.runs[:0]
 	if l.body == KindTiles {
 		s.tiles.resetTo(l, tilesPerEvent*int(l.stride))
 	} else {
@@ -190,14 +231,19 @@ func (d *Decoder) readDerived() error {
 		for k := range n / quadBytes {
 			v := ints(d.chunk[k*quadBytes:][:quadBytes])
 			for i := range 4 {
-				s.bounds.include(v.at(2*i)>>fixedBits, v.at(2*i+1)>>fixedBits)
-				s.bounds.include(roundUp(v.at(2*i)), roundUp(v.at(2*i+1)))
+				d.bounds.include(v.at(2*i)>>fixedBits, v.at(2*i+1)>>fixedBits)
+				d.bounds.include(roundUp(v.at(2*i)), roundUp(v.at(2*i+1)))
 			}
 		}
 		s.ended = err != nil || left <= int64(n)
 	case s.tiles.next < s.tiles.chunks():
-		s.r, s.data, err = s.tiles.read(&d.in, d.chunk)
-		d.collect()
+		var r rectangle
+		var data []byte
+		r, data, err = s.tiles.read(&d.in, d.chunk)
+		d.bounds.includeTiles(l, r, data)
+		if l.unpacked() {
+			s.collect(l, r, data)
+		}
 		s.ended = err != nil || s.tiles.short || s.tiles.next == s.tiles.chunks()
 	default:
 		s.ended = true
@@ -226,23 +272,34 @@ const fixedBits = 10
 
 func roundUp(v int32) int32 { return int32((int64(v) + 1<<fixedBits - 1) >> fixedBits) }
 
-// collect adds the last rectangle to the bounds and the links.
-func (d *Decoder) collect() {
-	l, s := &d.item, d.second
-	s.eachRun(l, func(x, y, columns int32, tile []byte) {
-		s.bounds.include(x*tileUnits, y*tileUnits)
-		s.bounds.include(saturated(x+columns), saturated(y+1))
-		if l.links() == 0 {
-			return
+// collect finds the runs of a rectangle, and adds them to the links.
+func (s *derived) collect(l *layout, r rectangle, data []byte) {
+	stride, at := int(l.stride), typeByte(l.tiles, l.stride)
+	s.runs = s.runs[:0]
+	for y := r.y; y < r.y+r.rows; y++ {
+		row := data[:r.columns*stride]
+		data = data[len(row):]
+		for x := 0; x < r.columns; {
+			tile := row[x*stride:]
+			n := repeated(tile, stride)
+			if tile[at] != AirTile {
+				s.runs = append(s.runs, tileRun{int32(r.x + x), int32(y), int32(n), tile[:stride]})
+			}
+			x += n
 		}
-		kind := tile[typeByte(l.tiles, l.stride)]
-		if end := s.endOf(l.tiles, kind, int(tile[0])); end != nil {
-			end.count += columns
+	}
+	if l.links() == 0 {
+		return
+	}
+	for _, r := range s.runs {
+		kind := r.tile[at]
+		if end := s.endOf(l.tiles, kind, int(r.tile[0])); end != nil {
+			end.count += r.columns
 			if len(end.runs) < runsPerLink {
-				end.runs = append(end.runs, linkRun{x, y, columns, kind})
+				end.runs = append(end.runs, linkRun{r.x, r.y, r.columns, kind})
 			}
 		}
-	})
+	}
 }
 
 // saturated returns a column or row in world units, at most the largest number.
@@ -272,27 +329,6 @@ func (s *derived) endOf(layer LayerKind, tile byte, number int) *linkEnd {
 	return nil // entrances for all checkpoints
 }
 
-// eachRun calls f for each run of equal tiles of the last rectangle that are not air.
-func (s *derived) eachRun(l *layout, f func(x, y, columns int32, tile []byte)) {
-	stride, at := int(l.stride), typeByte(l.tiles, l.stride)
-	data := s.data
-	for y := range s.r.rows {
-		row := data[:s.r.columns*stride]
-		data = data[len(row):]
-		for x := 0; x < s.r.columns; {
-			tile := row[x*stride:][:stride]
-			end := x + 1
-			for end < s.r.columns && bytes.Equal(row[end*stride:][:stride], tile) {
-				end++
-			}
-			if tile[at] != AirTile {
-				f(int32(s.r.x+x), int32(s.r.y+y), int32(end-x), tile)
-			}
-			x = end
-		}
-	}
-}
-
 // names holds the names of tiles as bytes, by kind of layer.
 var names = sync.OnceValue(func() *nameTable {
 	names := &nameTable{}
@@ -309,12 +345,25 @@ type nameTable [LayerKindSounds + 1][256][]byte
 // nameOf returns the name of a tile. It must not be modified.
 func nameOf(kind LayerKind, tile byte) []byte { return names()[kind][tile] }
 
+// layerBounds delivers the bounds of the layer, if anything is in it.
+func (d *Decoder) layerBounds(ev *Event) {
+	l, b := &d.item, d.bounds
+	if !b.any {
+		return
+	}
+	ev.Kind = KindLayerBounds
+	ev.LayerBounds = LayerBounds{Layer: l.Layer, Group: l.Group, Kind: l.tiles, MinX: b.minX, MinY: b.minY, MaxX: b.maxX, MaxY: b.maxY}
+	if l.body == KindQuads {
+		ev.LayerBounds.Kind = LayerKindQuads
+	}
+}
+
 func (d *Decoder) physicsTiles(ev *Event) {
 	l, s := &d.item, d.second
-	n := 0
-	s.eachRun(l, func(x, y, columns int32, tile []byte) {
-		kind := tile[typeByte(l.tiles, l.stride)]
-		p := PhysicsTile{X: x, Y: y, Columns: columns, Tile: int32(kind), Name: nameOf(l.tiles, kind)}
+	at := typeByte(l.tiles, l.stride)
+	for i, r := range s.runs {
+		tile, kind := r.tile, r.tile[at]
+		p := PhysicsTile{X: r.x, Y: r.y, Columns: r.columns, Tile: int32(kind), Name: nameOf(l.tiles, kind)}
 		switch l.tiles {
 		case LayerKindGame, LayerKindFront:
 			p.Flags = int32(tile[1])
@@ -326,10 +375,9 @@ func (d *Decoder) physicsTiles(ev *Event) {
 			p.Force, p.MaxSpeed = int32(tile[0]), int32(tile[1])
 			p.Angle = int32(int16(binary.LittleEndian.Uint16(tile[4:])))
 		}
-		s.list[n] = p
-		n++
-	})
-	if n > 0 {
+		s.list[i] = p
+	}
+	if n := len(s.runs); n > 0 {
 		ev.Kind = KindPhysicsTiles
 		ev.PhysicsTiles = PhysicsTiles{Layer: l.Layer, Group: l.Group, Kind: l.tiles, Tiles: s.list[:n]}
 	}
@@ -340,22 +388,22 @@ func (d *Decoder) produceEntities(ev *Event) {
 	if l.tiles != LayerKindGame && l.tiles != LayerKindFront && l.tiles != LayerKindSwitch {
 		return
 	}
-	n := 0
-	s.eachRun(l, func(x, y, columns int32, tile []byte) {
-		kind := tile[typeByte(l.tiles, l.stride)]
+	n, at := 0, typeByte(l.tiles, l.stride)
+	for _, r := range s.runs {
+		tile, kind := r.tile, r.tile[at]
 		if kind < entities {
-			return
+			continue
 		}
 		e := Entity{Name: nameOf(l.tiles, kind), Tile: int32(kind), HasPosition: true, Flags: int32(tile[1])}
 		if l.tiles == LayerKindSwitch {
 			e.Number, e.Flags, e.DelayS = int32(tile[0]), int32(tile[2]), int32(tile[3])
 		}
-		for i := range columns {
-			e.Position = Point{(x+i)*tileUnits + tileUnits/2, y*tileUnits + tileUnits/2}
+		for i := range r.columns {
+			e.Position = Point{(r.x+i)*tileUnits + tileUnits/2, r.y*tileUnits + tileUnits/2}
 			s.entities[n] = e
 			n++
 		}
-	})
+	}
 	if n > 0 {
 		ev.Kind = KindEntities
 		ev.Entities = Entities{Layer: l.Layer, Group: l.Group, Kind: l.tiles, Entities: s.entities[:n]}

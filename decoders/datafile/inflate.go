@@ -27,9 +27,10 @@ type inflater struct {
 
 	excess [1]byte
 
-	blob int   // the open blob
-	left int64 // declared bytes that have not been read
-	err  error // the error that ended reading the blob
+	blob   int   // the open blob
+	intact int   // the last blob, counted from 1, that was read to its end: it is not summed again
+	left   int64 // declared bytes that have not been read
+	err    error // the error that ended reading the blob
 }
 
 // open starts reading a blob. If the blob is invalid, read and finish return the error.
@@ -57,7 +58,7 @@ func (in *inflater) begin() error {
 	case in.left > size*maxRatio:
 		return in.corrupt("declares %d bytes, to which %d cannot inflate", in.left, size)
 	}
-	if err := in.zlib.open(in.ahead); err != nil {
+	if err := in.zlib.open(in.ahead, in.intact == blob+1); err != nil {
 		return in.failed(err)
 	}
 	in.src = &in.zlib
@@ -87,6 +88,7 @@ func (in *inflater) finish() error {
 		case n > 0:
 			in.err = in.corrupt("inflates to more than the %d bytes that it declares", in.file.DataSize(in.blob))
 		case errors.Is(err, io.EOF):
+			in.intact = in.blob + 1
 			return nil
 		case err != nil:
 			in.err = in.failed(err)

@@ -51,7 +51,7 @@ func (d *Decoder) prepare() {
 	if l.body != KindNone {
 		d.plan.rest = chunks(f.DataSize(int(l.data))-l.bytes, ChunkSize)
 	}
-	d.secondOpen = false
+	d.secondOpen, d.bounded = false, false
 	if d.plan.derived = d.derivedPlaces(); l.body == KindTiles {
 		d.tiles.reset(&d.item)
 	}

@@ -129,6 +129,7 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 	l := &d.item
 	summing := l.tiles != LayerKindTiles && d.wants(KindTileSummary)
 	wanted := d.wants(KindTiles)
+	bounding := !l.unpacked() && d.wants(KindLayerBounds)
 	if !wanted && !summing {
 		d.slot = d.plan.own + d.plan.body + d.plan.tail
 		return nil
@@ -136,6 +137,7 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 	if !d.blobOpen {
 		d.tiles.reset(l)
 		d.summary.reset(l)
+		d.bounds = bounds{}
 		d.in.open(int(l.data))
 		d.blobOpen = true
 	}
@@ -151,6 +153,9 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 		if summing {
 			d.summary.add(r, data)
 		}
+		if bounding {
+			d.bounds.includeTiles(l, r, data)
+		}
 		if !mine {
 			return nil
 		}
@@ -162,6 +167,7 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 		if whole, err := d.checkTiles(); !whole || err != nil {
 			return err
 		}
+		d.bounded = bounding && !d.tiles.damaged && d.plan.rest == 0
 	}
 	d.slot++
 	switch {
