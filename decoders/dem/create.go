@@ -99,10 +99,12 @@ func (d *Decoder) fillEntity(ev *Event, c *entity.Class, serial, group uint32, s
 	if !c.Decoded && size >= 0 {
 		r.Skip(size)
 		ent.Decoded = false
+		d.world.store.Show(e.index, false)
 		d.stats.EntitySkips++
 		return false
 	}
 	ent.Decoded, ent.Narrowed = true, false
+	d.world.store.Show(e.index, c.Wanted)
 	if !d.world.store.StartFrom(ent, d.startState(c)) {
 		d.noRoom(c)
 	}

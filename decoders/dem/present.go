@@ -26,14 +26,12 @@ func (d *Decoder) Entity(index int) (e Entity, ok bool) {
 	ent := d.world.store.Slots[index]
 	e = Entity{Index: index, Serial: ent.Serial, Class: d.Name(ent.Class.Name), Active: ent.Active}
 	var floats []float32
-	if ent.Class.Root != nil {
-		fields, _ := ent.AppendFields(nil, ent.Class, ent.Class.Root)
-		for _, ch := range fields {
-			f := FieldValue{Field: ch.Node.Name}
-			fill(&f, &ch.Cell, ent.Data(&ch.Cell), &floats)
-			d.world.mark(&f, ch.Node, &ch.Cell)
-			e.Fields = append(e.Fields, f)
-		}
+	fields, _ := ent.AppendFields(nil, ent.Class)
+	for _, ch := range fields {
+		f := FieldValue{Field: ch.Node.Name}
+		fill(&f, &ch.Cell, ent.Data(&ch.Cell), &floats)
+		d.world.mark(&f, ch.Node, &ch.Cell)
+		e.Fields = append(e.Fields, f)
 	}
 	var place FieldValue
 	if ent.Class.PlaceWanted && d.world.fillPlace(&place, ent) {
@@ -59,6 +57,10 @@ func (d *Decoder) Present(index int, ev *Event) (ok bool) {
 	return ok
 }
 
+// NextPresent returns the first slot at or after index with an entity that Options select, MaxEntities if there is none. Present and Sample
+// have nothing of the slots before it.
+func (d *Decoder) NextPresent(index int) int { return d.world.store.NextShown(index) }
+
 // fillEntered fills ev with an EntityEntered that has the whole state of an entity. It returns false when the entity has
 // fields, but no selected one.
 func (w *world) fillEntered(ev *Event, index int, ent *entity.Entity) bool {
@@ -73,11 +75,9 @@ func (d *Decoder) Narrowed() bool { return d.world.narrowed }
 
 // fillState fills fields with the present fields of an entity that Options select.
 func (w *world) fillState(fields []FieldValue, ent *entity.Entity) []FieldValue {
-	w.merged, w.floats, w.narrowed = w.merged[:0], w.floats[:0], false
-	if ent.Class.Root != nil {
-		w.merged, w.narrowed = ent.AppendFields(w.merged, ent.Class, ent.Class.Root)
-		w.narrowed = w.narrowed || ent.Narrowed
-	}
+	w.floats = w.floats[:0]
+	w.merged, w.narrowed = ent.AppendFields(w.merged[:0], ent.Class)
+	w.narrowed = w.narrowed || ent.Narrowed
 	n := len(w.merged)
 	fields = sized(fields, n+1)
 	for i := range w.merged {

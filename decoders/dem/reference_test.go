@@ -352,7 +352,7 @@ func (f *fieldText) misquantized() string {
 // stateText returns the fields of an entity by name.
 func stateText(d *Decoder, e *entity.Entity) map[string]fieldText {
 	out := map[string]fieldText{}
-	fields, _ := e.AppendFields(nil, e.Class, e.Class.Root)
+	fields, _ := e.AppendFields(nil, e.Class)
 	for _, ch := range fields {
 		out[d.Name(ch.Node.Name)] = fieldText{
 			cellText(&ch.Cell, e.Data(&ch.Cell)), ch.Cell.Kind, ch.Node.Field.Type, ch.Node.Codec.Quant,

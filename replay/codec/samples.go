@@ -113,7 +113,12 @@ func (s *Samples) Sampled() (tick int32, ok bool) { return s.to, s.any }
 // Pending reports whether there may be another sample before the event of the last call of End.
 func (s *Samples) Pending() bool { return s.more }
 
+// Pass goes to the place that next returns for the present one, and does nothing if that is the same. A reader calls it before Next if it
+// knows that the places before have no samples.
+func (s *Samples) Pass(next func(place int) int) { s.place = next(s.place) }
+
 // Next goes to the next place. A reader looks at places 0 to places-1 of each tick, and delivers a sample where it has one.
+// After Pass, the place may be one behind all of the tick.
 func (s *Samples) Next(places int) (tick int32, place int, at decoders.Position) {
 	tick, place, at = s.tick, s.place, s.Position()
 	if s.place++; s.place >= places {

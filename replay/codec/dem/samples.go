@@ -14,7 +14,7 @@ type samples struct {
 	since int32 // samples of ticks before are not delivered
 	done  int64 // the offset of the last record before which there were samples
 
-	places int // of a tick that may have samples
+	players, places int // of a tick that may have samples: the places of players, and all
 }
 
 // samplePlaces is the number of places of a tick: first those of players, then the slots of entities.
@@ -24,6 +24,9 @@ func newSamples(o *codec.Options) samples {
 	s := samples{Samples: codec.NewSamples(o, uint8(dem.KindSamplePlayer), uint8(dem.KindSampleEntity)), done: -1}
 	if s.places = samplePlaces; !o.Filter.Kind(uint8(dem.KindSampleEntity)) {
 		s.places = dem.MaxPlayers
+	}
+	if o.Filter.Kind(uint8(dem.KindSamplePlayer)) {
+		s.players = dem.MaxPlayers
 	}
 	if o.Start.Tick != nil {
 		s.since = *o.Start.Tick
@@ -62,13 +65,24 @@ func (r *reader) Stand(b *codec.Batch) {
 		return
 	}
 	tick := max(r.d.Tick(), 0)
-	for place := range r.samples.places {
+	for place := r.next(0); place < r.samples.places; place = r.next(place + 1) {
 		r.take(b, tick, place, r.Position())
 	}
 }
 
 // Sampled implements codec.Standing.
 func (r *reader) Sampled() (tick int32, ok bool) { return r.samples.Sampled() }
+
+// next returns the first place at or after another that may have a sample.
+func (r *reader) next(place int) int {
+	switch {
+	case place < r.samples.players:
+		return place
+	case r.samples.places > dem.MaxPlayers:
+		return dem.MaxPlayers + r.d.NextPresent(max(place-dem.MaxPlayers, 0))
+	}
+	return r.samples.places
+}
 
 // take appends the sample of a place to the batch if there is one and the filter matches it, and reports whether it did.
 func (r *reader) take(b *codec.Batch, tick int32, place int, at decoders.Position) bool {
@@ -78,15 +92,16 @@ func (r *reader) take(b *codec.Batch, tick int32, place int, at decoders.Positio
 	return r.d.Sample(tick, place-dem.MaxPlayers, &r.ev) && r.pick(b, at)
 }
 
-// sample appends the next sample to the batch. Empty places cost little, so it looks at many.
+// sample appends the next sample to the batch. It looks at some places without one.
 func (r *reader) sample(b *codec.Batch) {
-	const slots = 1 << 10
-	for range slots {
+	const most = 1 << 8
+	for range most {
 		if !r.samples.Pending() {
 			return
 		}
+		r.samples.Pass(r.next)
 		tick, place, at := r.samples.Next(r.samples.places)
-		if r.take(b, tick, place, at) {
+		if place < r.samples.places && r.take(b, tick, place, at) {
 			return
 		}
 	}

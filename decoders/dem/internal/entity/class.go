@@ -22,6 +22,7 @@ type Class struct {
 	Cells int
 	// wanted says for each cell whether its field is delivered. It is nil when all fields are.
 	wanted []bool
+	chosen chosen
 	// Wanted reports whether events of the class are delivered. Decoded reports whether its entities are decoded: for their
 	// events, for faults or for the clock.
 	Wanted, Decoded bool
@@ -53,6 +54,60 @@ type Baseline struct {
 
 // Wants reports whether the field of a node of the class is delivered. The node must have a cell.
 func (c *Class) Wants(n *Node) bool { return int(n.Cell) >= len(c.wanted) || c.wanted[n.Cell] }
+
+// chosen are the wanted fields of a class of which some are not wanted, in the order of the paths. They are found anew when the class has other
+// nodes.
+type chosen struct {
+	fields   []choice
+	made     bool
+	cells    int
+	replaced uint32
+}
+
+// choice is a field, which an entity has only if objects above it have certain types.
+type choice struct {
+	node  *Node
+	below []typed
+}
+
+// typed is an object that may be of several types, and one of them.
+type typed struct {
+	node *Node
+	typ  int
+}
+
+func (c *Class) chosenFields() []choice {
+	if f := &c.chosen; !f.made || f.cells != c.Cells || f.replaced != c.replaced {
+		*f = chosen{f.fields[:0], true, c.Cells, c.replaced}
+		c.chooseBelow(c.Root, nil)
+	}
+	return c.chosen.fields
+}
+
+// chooseBelow adds the wanted fields of a node and of the nodes below it.
+func (c *Class) chooseBelow(n *Node, below []typed) {
+	if n == nil {
+		return
+	}
+	if n.Cell >= 0 && c.Wants(n) {
+		c.chosen.fields = append(c.chosen.fields, choice{n, below})
+	}
+	first := below
+	if n.many {
+		first = append(slices.Clip(below), typed{n, 0})
+	}
+	for _, k := range n.Kids {
+		c.chooseBelow(k, first)
+	}
+	if n.others != nil {
+		for i, kids := range *n.others {
+			other := append(slices.Clip(below), typed{n, i + 1})
+			for _, k := range kids {
+				c.chooseBelow(k, other)
+			}
+		}
+	}
+}
 
 // Remake empties the state, so that it can be read again.
 func (b *Baseline) Remake() {
@@ -164,7 +219,7 @@ func (t *Tree) blank() *Node {
 func (t *Tree) Plant(c *Class, s *schema.Serializer) {
 	t.planted = true
 	c.replaced++
-	c.Root, c.Cells, c.wanted, c.Body, c.Baseline = nil, 0, nil, nil, Baseline{}
+	c.Root, c.Cells, c.wanted, c.chosen, c.Body, c.Baseline = nil, 0, nil, chosen{}, nil, Baseline{}
 	if s == nil {
 		return
 	}

@@ -1,6 +1,10 @@
 package entity
 
-import "github.com/replayd/replayd/decoders/dem/internal/value"
+import (
+	"slices"
+
+	"github.com/replayd/replayd/decoders/dem/internal/value"
+)
 
 // MaxEntities is the number of slots for entities. SerialBits is the number of bits of a serial number.
 const (
@@ -188,26 +192,53 @@ func typeOf(c *value.Cell) int {
 	return 0
 }
 
-// AppendFields appends the wanted, present fields of a node and of the nodes below it, in the order of the paths. It reports
-// whether there are unwanted ones.
-func (s *State) AppendFields(dst []Change, c *Class, n *Node) (_ []Change, narrowed bool) {
-	if n.Cell >= 0 && int(n.Cell) < len(s.Cells) && s.Cells[n.Cell].Kind != value.None {
-		if c.Wants(n) {
-			dst = append(dst, Change{n, s.Cells[n.Cell]})
-		} else {
-			narrowed = true
+// AppendFields appends the wanted, present fields of an entity of the class c, in the order of the paths. It reports whether it left out
+// present fields.
+func (s *State) AppendFields(dst []Change, c *Class) (_ []Change, narrowed bool) {
+	if c.wanted == nil {
+		return s.appendBelow(dst, c.Root), false
+	}
+	for _, f := range c.chosenFields() {
+		if cell := s.At(f.node.Cell); cell.Kind != value.None && s.reaches(f.below) {
+			dst = append(dst, Change{f.node, *cell})
 		}
 	}
-	kids := n.Kids
+	return dst, s.hides(c, c.Root)
+}
+
+// appendBelow appends the present fields of a node and of the nodes below it.
+func (s *State) appendBelow(dst []Change, n *Node) []Change {
+	if n == nil {
+		return dst
+	}
+	if cell := s.At(n.Cell); cell.Kind != value.None {
+		dst = append(dst, Change{n, *cell})
+	}
+	for _, k := range s.kids(n) {
+		dst = s.appendBelow(dst, k)
+	}
+	return dst
+}
+
+// hides reports whether a present field of a node, or of one below it, is not wanted.
+func (s *State) hides(c *Class, n *Node) bool {
+	return n != nil && (s.At(n.Cell).Kind != value.None && !c.Wants(n) || slices.ContainsFunc(s.kids(n), func(k *Node) bool { return s.hides(c, k) }))
+}
+
+// kids returns the nodes below an object of its present type, or below a list.
+func (s *State) kids(n *Node) []*Node {
 	if typ := s.typeOf(n); typ > 0 {
-		kids = n.of(typ)
+		return n.of(typ)
 	}
-	for _, k := range kids {
-		if k != nil {
-			var some bool
-			dst, some = s.AppendFields(dst, c, k)
-			narrowed = narrowed || some
+	return n.Kids
+}
+
+// reaches reports whether objects have the types below which a field is.
+func (s *State) reaches(objects []typed) bool {
+	for _, o := range objects {
+		if s.typeOf(o.node) != o.typ {
+			return false
 		}
 	}
-	return dst, narrowed
+	return true
 }

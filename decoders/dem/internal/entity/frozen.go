@@ -89,6 +89,7 @@ func (s *Store) Thaw(f *Frozen, classes []*Class) {
 		if e.Decoded = e.Class.Decoded; e.Decoded {
 			e.State, e.image = image.State(&slab), image
 			s.Count(e)
+			s.Show(int(image.Index), e.Class.Wanted)
 		}
 	}
 	states := map[*Image]*ownState{}

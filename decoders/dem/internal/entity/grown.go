@@ -73,7 +73,7 @@ func (t *Tree) Adopt(g *Grown, classes []*Class) {
 func (t *Tree) Want(c *Class) {
 	c.PlaceWanted = c.Body != nil && t.wantsField(c, c.Body.Place)
 	if t.wants != nil {
-		c.wanted = make([]bool, c.Cells)
+		c.wanted, c.chosen.made = make([]bool, c.Cells), false
 		t.wantBelow(c, c.Root)
 	}
 }

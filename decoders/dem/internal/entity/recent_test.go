@@ -50,7 +50,7 @@ func (r *reader) read(class int, data []byte, size int) (text string, err error)
 		text += fmt.Sprintln("lost", r.tree.Name(n.Name))
 	}
 	u.Apply(c, s)
-	all, _ := s.AppendFields(nil, c, c.Root)
+	all, _ := s.AppendFields(nil, c)
 	for _, f := range all {
 		text += fmt.Sprintln(r.tree.Name(f.Node.Name), f.Cell, string(s.Data(&f.Cell)))
 	}
@@ -210,7 +210,7 @@ func TestRecentNodes(t *testing.T) {
 					t.Fatal(err)
 				}
 				var got []string
-				fields, _ := r.states[step.class].AppendFields(nil, r.classes[step.class], r.classes[step.class].Root)
+				fields, _ := r.states[step.class].AppendFields(nil, r.classes[step.class])
 				for _, f := range fields {
 					got = append(got, fmt.Sprintf("%s=%d", r.tree.Name(f.Node.Name), f.Cell.Word))
 				}

@@ -3,6 +3,7 @@ package entity
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 )
 
 // MaxState is the limit of the states of all entities together, in bytes. The largest games use a fifth of it.
@@ -11,7 +12,8 @@ const MaxState = 64 << 20
 // Store holds the entities of a demo by slot, and the states from which entities are created. It counts the memory of all
 // states together.
 type Store struct {
-	Slots []*Entity // by index; nil for an empty slot
+	Slots []*Entity                // by index; nil for an empty slot
+	shown [MaxEntities / 64]uint64 // a bit for each slot with a state that is delivered
 	free  []*Entity
 	Held  int // bytes of all states
 	// own holds the states from which entities are created in place of their classes' states, by index, in two slots.
@@ -44,6 +46,24 @@ const alternateSize = 128
 
 // NewStore returns a store without entities.
 func NewStore() Store { return Store{Slots: make([]*Entity, MaxEntities)} }
+
+// Show notes whether the state of the entity in a slot is delivered.
+func (s *Store) Show(index int, shown bool) {
+	bit := uint64(1) << (index % 64)
+	if s.shown[index/64] &^= bit; shown {
+		s.shown[index/64] |= bit
+	}
+}
+
+// NextShown returns the first slot at or after index whose entity is shown, MaxEntities if there is none.
+func (s *Store) NextShown(index int) int {
+	for ; index < MaxEntities; index = (index/64 + 1) * 64 {
+		if rest := s.shown[index/64] >> (index % 64); rest != 0 {
+			return index + bits.TrailingZeros64(rest)
+		}
+	}
+	return MaxEntities
+}
 
 // Room returns how many bytes the states may still grow by.
 func (s *Store) Room() int { return max(0, MaxState-s.Held) }
@@ -96,6 +116,7 @@ func (s *Store) Create(index int) *Entity {
 func (s *Store) Release(index int) {
 	old := s.Slots[index]
 	s.Slots[index] = nil
+	s.Show(index, false)
 	s.Held -= old.held
 	small := cap(old.Cells) <= maxSpareCells && old.Size() <= maxSpareBytes
 	old.held = 0
