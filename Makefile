@@ -141,6 +141,21 @@ fuzz: ## Fuzz each target for FUZZTIME, two at a time
 bench: ## Run the benchmarks; docs/performance.md says how to read them
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)
 
+# Which sections, all without; how often; and where the corpus is.
+PEERS  ?=
+ROUNDS ?= 9
+
+.PHONY: peers
+peers: ## Measure replayd beside other programs (PEERS='maps sc2' for some, ROUNDS=3 for fewer): bench/peers/README.md
+	python3 bench/peers/peers.py $(PEERS) --rounds $(ROUNDS)
+
+# What the checkout is compared with.
+BASE ?= HEAD
+
+.PHONY: slower
+slower: ## Fail if a hot path has become slower by a tenth since BASE, a commit: bench/peers/README.md
+	python3 bench/peers/slower.py $(BASE)
+
 # How long chaos lasts. CI has it for some seconds.
 CHAOSTIME ?= 10s
 

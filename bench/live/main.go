@@ -15,7 +15,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,15 +66,20 @@ func main() {
 	columns := flag.String("columns", "", "the columns of states, with commas between")
 	all := flag.Bool("all", false, "measure followers that have the events of all files in one call")
 	broken := flag.Int("broken", 0, "number of files besides that grow, and cannot be decoded")
+	program := flag.String("daemon", "", "the daemon's program; it is built without")
+	rounds := flag.Int("rounds", 1, "how often to measure, every other time in the reverse order")
 	control := flag.Bool("control", true, "measure the plain program, too")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "replayd-bench-live")
 	check(err)
 	defer os.RemoveAll(dir) //nolint:errcheck // the directory is temporary
-	daemon := filepath.Join(dir, "replayd")
-	build := exec.Command("go", "build", "-o", daemon, "./cmd/replayd")
-	build.Stderr = os.Stderr
-	check(build.Run())
+	daemon := *program
+	if daemon == "" {
+		daemon = filepath.Join(dir, "replayd")
+		build := exec.Command("go", "build", "-o", daemon, "./cmd/replayd")
+		build.Stderr = os.Stderr
+		check(build.Run())
+	}
 	fmt.Println("| files | followers | of | p50 ms | p99 ms | longest ms | ticks missing | its CPU % | writer's CPU % | followers' CPU % | all CPUs busy % | writer late, p99 ms |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, f := range numbers(*files) {
@@ -83,14 +88,20 @@ func main() {
 			if *columns != "" {
 				s.Columns = strings.Split(*columns, ",")
 			}
-			measure(dir, daemon, s)
+			of := []settings{s}
 			if *facts {
 				with := s
 				with.Facts = true
-				measure(dir, daemon, with)
+				of = append(of, with)
 			}
 			if s.Plain = true; *control && *state == 0 && !*all {
-				measure(dir, daemon, s)
+				of = append(of, s)
+			}
+			for range *rounds {
+				for _, s := range of {
+					measure(dir, daemon, s)
+				}
+				slices.Reverse(of)
 			}
 		}
 	}
@@ -215,7 +226,7 @@ func measure(dir, program string, s settings) {
 		measured *= s.Files
 		what = fmt.Sprintf("all in one call, %d broken beside", s.Broken)
 	}
-	fmt.Printf("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f %% | %.0f | %.0f | %.0f | %.0f | %.1f |\n", s.Files, s.Followers, what, got.P50, got.P99, got.Longest,
+	fmt.Printf("| %d | %d | %s | %.1f | %.1f | %.1f | %.2f %% | %.1f | %.0f | %.0f | %.0f | %.1f |\n", s.Files, s.Followers, what, got.P50, got.P99, got.Longest,
 		100-100*float64(got.Count)/float64(measured*s.Followers), shares[0], shares[1], shares[2], all, written.P99)
 }
 
@@ -226,14 +237,18 @@ func freeAddr() string {
 	return l.Addr().String()
 }
 
-// cpu returns the CPU time that a process has used.
-func cpu(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// cpu returns the CPU time that the threads of a process have used.
+func cpu(pid int) (sum time.Duration) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	check(err)
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+2:])) // the fields after the name
-	user, _ := strconv.Atoi(f[11])
-	system, _ := strconv.Atoi(f[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	for _, path := range threads {
+		if text, err := os.ReadFile(path); err == nil { // it has not ended meanwhile
+			used, _, _ := strings.Cut(string(text), " ")
+			n, _ := strconv.ParseInt(used, 10, 64)
+			sum += time.Duration(n)
+		}
+	}
+	return sum
 }
 
 // busyCPUs returns the time for which all processors together were busy.

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/fsnotify/fsnotify"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -489,7 +490,7 @@ func (a *arrivals) readPlain(ctx context.Context, s settings, ready func()) {
 	}
 }
 
-// plain is the program for comparison. Every millisecond it checks which files have grown, and writes to their followers.
+// plain is the program for comparison: it writes to the followers of a file that has grown, and waits for the next one.
 func plain(s settings) {
 	go func() {
 		waitForParent() // never returns a line; exits with the parent
@@ -512,16 +513,21 @@ func plain(s settings) {
 			mu.Unlock()
 		}
 	}()
+	watcher, err := fsnotify.NewWatcher()
+	check(err)
+	check(watcher.Add(s.Dir))
 	next := make([]int, s.Files)
 	message := make([]byte, plainBytes)
-	for ; ; time.Sleep(time.Millisecond) {
+	for event := range watcher.Events {
+		var i int
+		if _, err := fmt.Sscanf(filepath.Base(event.Name), "%d", &i); err != nil {
+			continue
+		}
 		mu.Lock()
-		for i := range next {
-			for ; next[i] < s.Ticks && atomic.LoadInt64(t.at(i, next[i])) != 0; next[i]++ {
-				binary.LittleEndian.PutUint32(message, uint32(next[i]+1))
-				for _, conn := range conns[i] {
-					_, _ = conn.Write(message)
-				}
+		for ; next[i] < s.Ticks && atomic.LoadInt64(t.at(i, next[i])) != 0; next[i]++ {
+			binary.LittleEndian.PutUint32(message, uint32(next[i]+1))
+			for _, conn := range conns[i] {
+				_, _ = conn.Write(message)
 			}
 		}
 		mu.Unlock()

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Fails if something has become slower: builds the daemon and the decoders of two commits, and measures the hot paths of both in turns.
+
+    make slower BASE=main~20
+
+The figure of a path is the ratio of its processor time to that of the base, in rounds whose order alternates. It has become slower if that
+is, with 99 % confidence, more by LIMIT than the base: the lower bound of the median's interval says so, whatever the noise is like.
+Replays are made of the samples; the corpus is not needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import build
+from build import CACHE, HERE, ROOT
+from peers import ONE, Daemon, Side, Table, daemon
+
+LIMIT = 1.05
+
+
+def lower(ratios: list[float], confidence: float = 0.99) -> float:
+    """The value that the median of such ratios exceeds, with this confidence: how many are above the median is binomial."""
+    below, rank = 0.0, 0
+    while (below := below + math.comb(len(ratios), rank) / 2 ** len(ratios)) <= 1 - confidence:
+        rank += 1
+    return sorted(ratios)[rank - 1] if rank else 0.0
+
+
+def programs(tree: Path, to: Path) -> Path:
+    """Builds the daemon of a tree, and the program that uses its decoders. The latter is that of this tree."""
+    if tree != ROOT:
+        build.run("rm", "-rf", tree / "bench" / "peers")
+        build.run("cp", "-r", HERE, tree / "bench" / "peers")
+    for package, at in (("./cmd/replayd", tree), (".", tree / "bench" / "peers")):
+        build.run("go", "build", "-pgo=off", "-o", f"{to}/", package, at=at)
+    return to
+
+
+def paths(bin: Path, d: Daemon, recording: str, match: str) -> dict[str, Side]:
+    peers, replayd = str(bin / "peers"), str(bin / "replayd")
+    samples = ROOT / "testdata"
+
+    def decode(task: str, runs: int, *files: object) -> Side:
+        return Side(task, [peers, task, str(runs), *map(str, files)], runs, ONE)
+
+    def program(*arguments: str) -> Side:
+        return Side(arguments[0], [replayd, *arguments], environment=ONE, json=False)
+
+    def receive(replay: str, *options: str) -> Side:
+        return Side("receive", [peers, "receive", d.address, "r/" + Path(replay).name, "1", *options], daemon=d.pid)
+
+    return {
+        "teehistorian: decode": decode("teehistorian", 2, recording),
+        "dem: decode": decode("dem", 1, match),
+        "sc2replay: decode": decode("sc2", 60, samples / "sc2replay" / "battle.SC2Replay"),
+        "datafile: decode": decode("map-all", 100, samples / "datafile" / "sample.map"),
+        "teehistorian: cat, protobuf": program("cat", "--format", "proto", recording),
+        "teehistorian: cat, JSON": program("cat", recording),
+        "dem: cat, protobuf": program("cat", "--format", "proto", match),
+        "teehistorian: stream": receive(recording),
+        "teehistorian: stream of Arrow": receive(recording, "arrow"),
+        "dem: stream": receive(match),
+        "teehistorian: export of moves": program("export", recording, "--kind", "player_diff", "--to", str(bin / "export"), "--again"),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("base", help="a commit")
+    parser.add_argument("only", nargs="*", metavar="PATH", help="only paths that contain one of these texts")
+    parser.add_argument("--rounds", type=int, default=21)
+    arguments = parser.parse_args()
+    tree, work = CACHE / "base", CACHE / "slower"
+    subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, stderr=subprocess.DEVNULL)
+    build.run("git", "worktree", "add", "--quiet", "--detach", tree, arguments.base)
+    try:
+        old, new = programs(tree, work / "old"), programs(ROOT, work / "new")
+    finally:
+        build.run("git", "worktree", "remove", "--force", tree)
+    sample = next((ROOT / "testdata" / "teehistorian" / "finished").glob("*.teehistorian"))
+    (replays := work / "replays").mkdir(exist_ok=True)
+    recording, match = str(replays / "long.teehistorian"), str(replays / "match.dem")
+    build.run(new / "peers", "lengthen", sample, recording, 4 << 20)
+    build.run(new / "peers", "match", match, 4)
+    slower = []
+    print("| path | time to the base's | at least (99 %) | |\n|---|---|---|---|")
+    with daemon(replays, program=str(old / "replayd"), environment=ONE) as a, daemon(replays, program=str(new / "replayd"), environment=ONE) as b:
+        before, after = paths(old, a, recording, match), paths(new, b, recording, match)
+        for path in before:
+            if arguments.only and not any(text in path for text in arguments.only):
+                continue
+            was, now = Table(arguments.rounds).turns([before[path], after[path]])
+            ratios = [n["cpu"] / w["cpu"] for w, n in zip(was, now)]
+            if (bound := lower(ratios)) > LIMIT:
+                slower.append(path)
+            print(f"| {path} | {statistics.median(ratios):.3f} | {bound:.3f} | {'**slower**' if bound > LIMIT else ''} |", flush=True)
+    print(f"\n{len(slower)} slower by more than {LIMIT - 1:.0%}; {arguments.rounds} rounds, load {os.getloadavg()[0]:.1f}")
+    return 1 if slower else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
