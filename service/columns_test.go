@@ -242,6 +242,24 @@ func TestColumnRefusals(t *testing.T) {
 	}
 }
 
+// TestCompression: tables are compressed unless the client wants none, and this one is not known to be on this machine.
+func TestCompression(t *testing.T) {
+	dir := t.TempDir()
+	replay := copyIn(t, dir, finishedSample)
+	d := start(t, dir)
+	size := func(c replaydv1.ArrowCompression) (n int) {
+		s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay, Encoding: replaydv1.Encoding_ENCODING_ARROW, ArrowCompression: c}, nil)
+		for _, r := range s.Responses {
+			n += len(r)
+		}
+		return n
+	}
+	none, lz4 := size(replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE), size(replaydv1.ArrowCompression_ARROW_COMPRESSION_LZ4)
+	if unsaid := size(replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED); unsaid != lz4 || lz4 >= none || lz4 == 0 {
+		t.Errorf("%d bytes, %d compressed, %d if nothing is said", none, lz4, unsaid)
+	}
+}
+
 // TestArrowOptions: what only tables have is refused for rows, with the name of the field.
 func TestArrowOptions(t *testing.T) {
 	dir := t.TempDir()

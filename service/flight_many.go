@@ -61,7 +61,7 @@ func (s *Server) manyOf(ctx context.Context, t ticket) (*manyFlights, error) {
 	if m.codec, m.kind, err = codecOfKind(asked, t.kind); err != nil {
 		return nil, err
 	}
-	if err := opened.Check(each, m.codec); err != nil {
+	if err := opened.Check(ctx, each, m.codec); err != nil {
 		return nil, ofOptions(err)
 	}
 	if m.first, m.cursor, err = parsePlace(req.GetToken()); err != nil {
@@ -75,7 +75,7 @@ func (s *Server) manyOf(ctx context.Context, t ticket) (*manyFlights, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.out = arrowipc.NewMany(l, m.kind, each.GetArrowCompression() != replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE)
+	m.out = arrowipc.NewMany(l, m.kind, opened.Compresses(ctx, each))
 	return m, nil
 }
 
@@ -192,12 +192,8 @@ func (m *manyFlights) one(ctx context.Context, name string, messages func(b, met
 				if t.Kind != m.kind { // what takes the place of an event that is too large
 					return nil
 				}
-				b, err := m.out.Append(name, t)
-				if err == nil {
-					sending = messages(b, appendPlace(nil, name, f.Cursor()))
-					err = sending
-				}
-				return err
+				sending = messages(m.out.Append(name, t), appendPlace(nil, name, f.Cursor()))
+				return sending
 			})
 		})
 	}

@@ -61,7 +61,7 @@ func (s *Server) Subscribe(ctx context.Context, req *replaydv1.SubscribeEventsRe
 	if err != nil {
 		return err
 	}
-	if query.Formats, err = usable(query.Formats, c.Options); err != nil {
+	if query.Formats, err = usable(ctx, query.Formats, c.Options); err != nil {
 		return ofOptions(err)
 	}
 	if c.Heartbeat, err = opened.Heartbeat(c.Options.GetHeartbeatInterval()); err != nil {
@@ -130,14 +130,14 @@ func resolves(f decoders.Format) bool {
 
 // usable returns those of the formats, of which none means all, whose events the options can match. If they match none, it returns the
 // reason for the first.
-func usable(formats []decoders.Format, options *replaydv1.StreamEventsRequest) (list []decoders.Format, err error) {
+func usable(ctx context.Context, formats []decoders.Format, options *replaydv1.StreamEventsRequest) (list []decoders.Format, err error) {
 	for _, c := range describe.Codecs() {
 		if len(formats) > 0 && !slices.Contains(formats, c.Format) {
 			continue
 		}
 		own := proto.CloneOf(options)
 		own.ResolvePlayers = own.GetResolvePlayers() && c.ResolvesPlayers
-		switch refused := opened.Check(own, c); {
+		switch refused := opened.Check(ctx, own, c); {
 		case refused == nil:
 			list = append(list, c.Format)
 		case err == nil:

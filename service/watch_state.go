@@ -61,7 +61,7 @@ func (s *Server) watchOf(ctx context.Context, req *replaydv1.WatchStateRequest) 
 	if err != nil {
 		return w, err
 	}
-	if query.Formats, err = usable(query.Formats, wish.Options()); err != nil {
+	if query.Formats, err = usable(ctx, query.Formats, wish.Options()); err != nil {
 		return w, err
 	}
 	if err := checkColumns(query.Formats, wish.Columns); err != nil {

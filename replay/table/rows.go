@@ -1,24 +1,20 @@
 package table
 
-import (
-	"unsafe"
+import "unsafe"
 
-	"github.com/replayd/replayd/decoders"
-)
-
-// BeginRows begins n rows, at least one, of the table of a kind. All are of one tick. The first is at a position that is not below 0,
-// and each of the others is step bytes after the previous one, with an index of 0. The columns of Format.Event stay without values.
-// It returns the columns behind those, to which the caller appends n values each. Undo removes only the last row.
+// BeginRows begins rows, at least one, of the table of a kind. All are of one tick. They are at these offsets, the first one with an
+// index, and the others with an index of 0. The columns of Format.Event stay without values. It returns the columns behind those, to
+// which the caller appends as many values each. Undo removes only the last row.
 //
-// It is for the moves of games with many players: appending row by row takes several times as long.
-func (s *Set) BeginRows(kind uint8, n int, at decoders.Position, step int64, tick int32) []Column {
-	t := s.Table(kind)
+// It is for the moves and inputs of games with many players: appending row by row takes several times as long.
+func (s *Set) BeginRows(kind uint8, offsets []int64, index int64, tick int32) []Column {
+	t, n := s.Table(kind), len(offsets)
 	s.last, t.used = t, true
 	t.Rows += n
 	s.size += n * t.bytes
 	s.before = s.size - t.bytes
 	if t.placed {
-		placeRows(t.Columns, n, at, step, tick, s.TicksPerSecond)
+		placeRows(t.Columns, offsets, index, tick, s.TicksPerSecond)
 	}
 	rest := t.Columns[Positions:]
 	for range t.Layout.Format.Event {
@@ -29,13 +25,12 @@ func (s *Set) BeginRows(kind uint8, n int, at decoders.Position, step int64, tic
 }
 
 // placeRows appends the positions of n events to the columns of Positions; see Set.BeginRows.
-func placeRows(c []Column, n int, at decoders.Position, step int64, tick int32, ticksPerSecond float64) {
-	for i, to := 0, Extend[int64](&c[OffsetColumn], n); i < len(to); i++ {
-		to[i] = at.Offset + int64(i)*step
-	}
+func placeRows(c []Column, offsets []int64, index int64, tick int32, ticksPerSecond float64) {
+	n := len(offsets)
+	copy(Extend[int64](&c[OffsetColumn], n), offsets)
 	if to := Extend[int64](&c[IndexColumn], n); to != nil {
 		clear(to)
-		to[0] = at.Index
+		to[0] = index
 	}
 	fill(Extend[int32](&c[TickColumn], n), tick)
 	if seconds, known := secondsOf(tick, ticksPerSecond); known {
@@ -61,6 +56,17 @@ func Extend[T int32 | int64 | uint32 | uint64 | float32 | float64](c *Column, n 
 	var one T
 	data := c.grow(n * int(unsafe.Sizeof(one)))
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
+
+// BeginFields begins n structs, as Fields begins one.
+func BeginFields(c []Column, n int) {
+	if c[0].Off {
+		return
+	}
+	c[0].allThere(n)
+	if c[0].late > 0 {
+		catchUp(c)
+	}
 }
 
 // absent appends n values to a column for which the events have none: empty lists, and missing values of other types.

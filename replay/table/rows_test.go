@@ -30,7 +30,7 @@ func TestBeginRows(t *testing.T) {
 		c[0].Items(0)
 		c[2].Int32(int32(i))
 	}
-	c := many.BeginRows(1, n, decoders.Position{Offset: 100, Index: 2}, step, 7)
+	c := many.BeginRows(1, []int64{100, 103, 106, 109, 112}, 2, 7)
 	for i, to := 0, table.Extend[int32](&c[0], n); i < len(to); i++ {
 		to[i] = int32(i)
 	}

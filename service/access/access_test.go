@@ -206,6 +206,15 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// TestNear: callers by loopback addresses and Unix sockets are on this machine.
+func TestNear(t *testing.T) {
+	for address, near := range map[string]bool{"127.0.0.1": true, "127.9.9.9": true, "::1": true, "unix": true, "10.0.0.1": false, "2001:db8::1": false, "": false, "tcp": false} {
+		if u := (&Use{Address: address}); u.Near() != near {
+			t.Errorf("%q: %v", address, u.Near())
+		}
+	}
+}
+
 func TestHosts(t *testing.T) {
 	for _, test := range []struct {
 		host  string

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -25,6 +26,12 @@ func UseOf(ctx context.Context) *Use {
 		return u
 	}
 	return &Use{}
+}
+
+// Near reports whether the caller is known to be on this machine.
+func (u *Use) Near() bool {
+	addr, err := netip.ParseAddr(u.Address)
+	return u.Address == "unix" || err == nil && addr.IsLoopback()
 }
 
 // Sent adds n to the bytes that the call has sent. It is safe for concurrent use.

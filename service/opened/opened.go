@@ -75,7 +75,7 @@ func (o *Opener) LateBytes() prometheus.Counter { return o.left.bytes }
 func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRequest, secrets codec.Secrets, maps string) (_ stream.Config, err error) {
 	f := own(ctx, file, nil)
 	defer f.closeOn(&err)
-	q, err := requestOf(req)
+	q, err := requestOf(ctx, req)
 	if err != nil {
 		return stream.Config{}, err
 	}
@@ -93,7 +93,7 @@ func Alone(ctx context.Context, file *source.File, req *replaydv1.StreamEventsRe
 // Open returns the configuration of a stream of the replay that a request names, and with FollowSuccessors of its successors. If
 // the request follows, Open waits for a replay that does not exist yet.
 func (o *Opener) Open(ctx context.Context, req *replaydv1.StreamEventsRequest) (stream.Config, error) {
-	q, err := requestOf(req)
+	q, err := requestOf(ctx, req)
 	if err != nil {
 		return stream.Config{}, err
 	}
@@ -118,7 +118,7 @@ func (o *Opener) Upload(
 	if req.GetFieldColumns() {
 		return stream.Config{}, fault.BadRequest("field_columns", "is not possible with an upload, of which the types of fields are not there at once: CreateReplay stores one")
 	}
-	q, err := requestOf(req)
+	q, err := requestOf(ctx, req)
 	if err != nil {
 		return stream.Config{}, err
 	}

@@ -1,6 +1,7 @@
 package opened
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -18,13 +19,14 @@ import (
 type request struct {
 	stream.Config
 
-	req  *replaydv1.StreamEventsRequest
-	rule succession.Rule // for finding successors
+	req      *replaydv1.StreamEventsRequest
+	rule     succession.Rule // for finding successors
+	compress bool            // tables
 }
 
 // requestOf returns the values of a request's fields. The replay is not set.
-func requestOf(req *replaydv1.StreamEventsRequest) (*request, error) {
-	q := &request{req: req, rule: succession.Proven, Config: stream.Config{
+func requestOf(ctx context.Context, req *replaydv1.StreamEventsRequest) (*request, error) {
+	q := &request{req: req, rule: succession.Proven, compress: Compresses(ctx, req), Config: stream.Config{
 		Strict: req.GetStrict(), Slow: req.GetSlowConsumer(), State: req.GetStart().GetWithState(),
 	}}
 	if _, known := replaydv1.SlowConsumer_name[int32(q.Slow)]; !known {

@@ -15,6 +15,7 @@ import (
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/replay/table/arrowipc"
 	"github.com/replayd/replayd/replay/where"
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/fault"
 	"github.com/replayd/replayd/service/index"
@@ -47,8 +48,8 @@ func wantedOf(file *source.File, q *request, secrets codec.Secrets, whole bool) 
 }
 
 // Check returns the error that a request for any replay of a format gets, whatever is in it, or nil.
-func Check(req *replaydv1.StreamEventsRequest, c *codec.Codec) error {
-	q, err := requestOf(req)
+func Check(ctx context.Context, req *replaydv1.StreamEventsRequest, c *codec.Codec) error {
+	q, err := requestOf(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func ofCodec(c *codec.Codec, info source.Info, q *request, secrets codec.Secrets
 	if err := checkFieldColumns(c, q.req); err != nil {
 		return nil, err
 	}
-	if w.tables, err = tablesOf(c, w.options.Filter, q.req, whole); err != nil || q.req.GetWhere() == "" {
+	if w.tables, err = tablesOf(c, w.options.Filter, q, whole); err != nil || q.req.GetWhere() == "" {
 		return w, err
 	}
 	x, err := where.Compile(c, w.options.Filter, q.req.GetWhere())
@@ -133,7 +134,8 @@ func roster(ctx context.Context, c *codec.Codec, family index.Family) func(*repl
 const tablesCost = 4
 
 // tablesOf returns the configuration of the tables that a request asks for, nil if it asks for rows.
-func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsRequest, whole bool) (*stream.Tables, error) {
+func tablesOf(c *codec.Codec, f *filter.Filter, q *request, whole bool) (*stream.Tables, error) {
+	req := q.req
 	compression := req.GetArrowCompression()
 	if _, known := replaydv1.ArrowCompression_name[int32(compression)]; !known {
 		return nil, fault.BadRequest("arrow_compression", "is unknown")
@@ -162,12 +164,24 @@ func tablesOf(c *codec.Codec, f *filter.Filter, req *replaydv1.StreamEventsReque
 		}
 	}
 	t := &stream.Tables{Layout: layout, Bytes: stream.DefaultTableBytes, Encoder: arrowipc.NewEncoder(arrowipc.Options{
-		Compress: compression != replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE, Narrow: req.GetNarrowColumns(),
+		Compress: q.compress, Narrow: req.GetNarrowColumns(),
 	})}
 	if whole { // other streams may last long, and need few large batches
 		t.Bytes = stream.TableBytes(layout, f.Kind)
 	}
 	return t, nil
+}
+
+// Compresses reports whether tables are compressed for a request. For a caller on this machine that takes longer than sending them.
+func Compresses(ctx context.Context, req *replaydv1.StreamEventsRequest) bool {
+	switch req.GetArrowCompression() {
+	case replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED:
+		return !access.UseOf(ctx).Near()
+	case replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE:
+		return false
+	default:
+		return true
+	}
 }
 
 // maxColumns limits the columns that a request names.

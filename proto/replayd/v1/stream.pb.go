@@ -142,11 +142,12 @@ func (Encoding) EnumDescriptor() ([]byte, []int) {
 type ArrowCompression int32
 
 const (
-	// The same as ARROW_COMPRESSION_LZ4.
+	// The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
+	// longer than sending.
 	ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED ArrowCompression = 0
 	// As LZ4 frames. It is a part of Arrow's format, which most of its libraries read.
 	ArrowCompression_ARROW_COMPRESSION_LZ4 ArrowCompression = 1
-	// Not at all: three times the bytes, and half the work.
+	// Not at all: four times the bytes, and half the work.
 	ArrowCompression_ARROW_COMPRESSION_NONE ArrowCompression = 2
 )
 

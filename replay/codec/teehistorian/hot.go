@@ -157,6 +157,9 @@ func (r *reader) addTick(b *codec.Batch, at decoders.Position, entry start) {
 // addInputs decodes the next changes of inputs, appends them, and returns how many there are.
 func (r *reader) addInputs(b *codec.Batch, p *plan) (n int) {
 	ev := &r.Event
+	if r.Tables != nil {
+		return r.addInputRows(b, p)
+	}
 	for ; !b.Full(); n++ {
 		at := r.d.Position()
 		if !r.d.Input(ev) {
@@ -164,10 +167,6 @@ func (r *reader) addInputs(b *codec.Batch, p *plan) (n int) {
 		}
 		if p.apply {
 			p.fold.Apply(ev)
-		}
-		if r.Tables != nil {
-			r.Put(b, at, ev)
-			continue
 		}
 		b.Count++
 		b.Events = appendChange(b.Events, startOf(ev.AtTick), ev)
@@ -178,9 +177,77 @@ func (r *reader) addInputs(b *codec.Batch, p *plan) (n int) {
 	return n
 }
 
-// addMoveRows appends moves to their table. at is the position of the first move.
+// inputsAtOnce is how many changes of inputs are collected for their table, which are of one tick.
+const inputsAtOnce = 32
+
+// column holds the values of one column of changes of inputs.
+type column [inputsAtOnce]int32
+
+// changes holds the columns of changes of inputs: the client, the fields of its input, and those of the change.
+type changes [1 + 10 + 10]column
+
+func (c *changes) set(row int, m *teehistorian.InputDiff) {
+	c[0][row] = m.ClientId
+	spread((*[10]column)(c[1:]), row, &m.Input)
+	spread((*[10]column)(c[11:]), row, &m.Diff)
+}
+
+// spread sets the values of the columns of an input at a row.
+func spread(to *[10]column, row int, in *teehistorian.Input) {
+	row &= inputsAtOnce - 1
+	to[0][row] = in.Direction
+	to[1][row] = in.TargetX
+	to[2][row] = in.TargetY
+	to[3][row] = in.Jump
+	to[4][row] = in.Fire
+	to[5][row] = in.Hook
+	to[6][row] = in.PlayerFlags
+	to[7][row] = in.WantedWeapon
+	to[8][row] = in.NextWeapon
+	to[9][row] = in.PrevWeapon
+}
+
+// addInputRows decodes the next changes of inputs, appends them to their table, and returns how many there are.
+func (r *reader) addInputRows(b *codec.Batch, p *plan) (n int) {
+	ev, index := &r.Event, r.d.Position().Index
+	for most := min(inputsAtOnce, b.MaxEvents-b.Count); n < most; n++ {
+		r.offsets[n] = r.d.Position().Offset
+		if !r.d.Input(ev) {
+			break
+		}
+		if p.apply {
+			p.fold.Apply(ev)
+		}
+		r.changes.set(n, &ev.InputDiff)
+	}
+	if n > 0 {
+		b.Count += n
+		r.changes.add(r.Tables, r.offsets[:n], index, ev.AtTick)
+	}
+	return n
+}
+
+// add appends the first rows to their table: as many as there are offsets. The first has an index.
+func (c *changes) add(s *table.Set, offsets []int64, index int64, tick int32) {
+	n := len(offsets)
+	to, values := s.BeginRows(uint8(teehistorian.KindInputDiff), offsets, index, tick), c[:]
+	for i := range to {
+		if to[i].Field.Type == table.Struct {
+			table.BeginFields(to[i:], n)
+			continue
+		}
+		copy(table.Extend[int32](&to[i], n), values[0][:n])
+		values = values[1:]
+	}
+}
+
+// addMoveRows appends moves of a tick to their table. at is the position of the first move.
 func addMoveRows(s *table.Set, at decoders.Position, tick int32, moves []teehistorian.PlayerDiff) {
-	c := s.BeginRows(uint8(teehistorian.KindPlayerDiff), len(moves), at, teehistorian.MoveBytes, tick)
+	var offsets [movesAtOnce]int64
+	for i := range moves {
+		offsets[i] = at.Offset + int64(i)*teehistorian.MoveBytes
+	}
+	c := s.BeginRows(uint8(teehistorian.KindPlayerDiff), offsets[:len(moves)], at.Index, tick)
 	for i, to := 0, table.Extend[int32](&c[0], len(moves)); i < len(to); i++ {
 		to[i] = moves[i].ClientId
 	}

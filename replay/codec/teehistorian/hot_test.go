@@ -115,18 +115,19 @@ func TestAppendChange(t *testing.T) {
 	}
 }
 
-// TestAddMoveRows: rows that are appended column by column are those that the generated appender makes one by one, between others.
-func TestAddMoveRows(t *testing.T) {
+// TestAddRows: moves and changes of inputs that are appended column by column are those that the generated appender makes one by one, between others.
+func TestAddRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		layout := Tables.Layout(rapid.Bool().Draw(t, "resolved"))
+		kind := rapid.SampledFrom([]teehistorian.Kind{teehistorian.KindPlayerDiff, teehistorian.KindInputDiff}).Draw(t, "kind")
 		speed := rapid.SampledFrom([]float64{0, 50}).Draw(t, "ticks per second")
-		if fields := layout.Fields(uint8(teehistorian.KindPlayerDiff)); rapid.Bool().Draw(t, "some columns") {
+		if fields := layout.Fields(uint8(kind)); rapid.Bool().Draw(t, "some columns") {
 			var columns []string
 			for range 3 {
 				columns = append(columns, fields[rapid.IntRange(0, len(fields)-1).Draw(t, "column")].Name)
 			}
 			var err error
-			if layout, err = layout.Select(columns, func(kind uint8) bool { return kind == uint8(teehistorian.KindPlayerDiff) }); err != nil {
+			if layout, err = layout.Select(columns, func(k uint8) bool { return k == uint8(kind) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -134,7 +135,7 @@ func TestAddMoveRows(t *testing.T) {
 		got.TicksPerSecond, want.TicksPerSecond = speed, speed
 		at := decoders.Position{Offset: 1000}
 		for range rapid.IntRange(1, 5).Draw(t, "times") {
-			ev := teehistorian.Event{Kind: teehistorian.KindPlayerDiff, AtTick: rapid.Int32Range(0, 1000).Draw(t, "tick")}
+			ev := teehistorian.Event{Kind: kind, AtTick: rapid.Int32Range(0, 1000).Draw(t, "tick")}
 			at.Index = rapid.Int64Range(0, 1).Draw(t, "index")
 			if rapid.Bool().Draw(t, "a single one") {
 				ev.HasPlayer, ev.Player.Name = true, []byte("nameless")
@@ -142,17 +143,24 @@ func TestAddMoveRows(t *testing.T) {
 				AddRow(want, at, &ev)
 				ev.HasPlayer = false
 			}
-			moves := make([]teehistorian.PlayerDiff, rapid.IntRange(1, 10).Draw(t, "moves"))
-			for i := range moves {
-				for _, field := range []*int32{&moves[i].ClientId, &moves[i].Dx, &moves[i].Dy, &moves[i].X, &moves[i].Y} {
+			var moves []teehistorian.PlayerDiff
+			var all changes
+			var offsets []int64
+			first, m, in := at, &ev.PlayerDiff, &ev.InputDiff
+			in.HasInput, in.HasDiff = true, true
+			for i := range rapid.IntRange(1, 10).Draw(t, "rows") {
+				for _, field := range append(inputs(in), &in.ClientId, &m.ClientId, &m.Dx, &m.Dy, &m.X, &m.Y) {
 					*field = rapid.Int32Min(-1<<31+1).Draw(t, "number") // the lowest stands for none
 				}
-			}
-			addMoveRows(got, at, ev.AtTick, moves)
-			for i := range moves {
-				ev.PlayerDiff = moves[i]
+				moves, offsets = append(moves, *m), append(offsets, at.Offset)
+				all.set(i, in)
 				AddRow(want, at, &ev)
 				at = decoders.Position{Offset: at.Offset + teehistorian.MoveBytes}
+			}
+			if kind == teehistorian.KindPlayerDiff {
+				addMoveRows(got, first, ev.AtTick, moves)
+			} else {
+				all.add(got, offsets, first.Index, ev.AtTick)
 			}
 			if got.Size() != want.Size() || got.LastSize() != want.LastSize() {
 				t.Fatalf("%d bytes, of the last row %d; want %d and %d", got.Size(), got.LastSize(), want.Size(), want.LastSize())

@@ -33,13 +33,15 @@ var events = codec.Events[teehistorian.Event]{
 type reader struct {
 	codec.Sequential[teehistorian.Event]
 
-	in     source.Input
-	header *teehistorian.Header
-	d      *teehistorian.Decoder
-	roster []byte                               // the roster of the previous game; nil if it is not known or not needed
-	facts  *facts                               // nil without a filter that selects facts
-	world  *physics.World                       // nil without one that selects what follows from playing the game
-	moves  [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
+	in      source.Input
+	header  *teehistorian.Header
+	d       *teehistorian.Decoder
+	roster  []byte                               // the roster of the previous game; nil if it is not known or not needed
+	facts   *facts                               // nil without a filter that selects facts
+	world   *physics.World                       // nil without one that selects what follows from playing the game
+	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
+	changes changes                              // memory for addInputRows
+	offsets [inputsAtOnce]int64                  // of the changes
 
 	checkpoints codec.Checkpoints // nil keeps none
 	restored    bool              // the search for a checkpoint has ended

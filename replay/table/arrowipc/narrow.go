@@ -4,8 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/replayd/replayd/replay/table"
 )
@@ -13,7 +11,7 @@ import (
 // TypeKey is the key of a field's metadata for the full type of a narrowed column.
 const TypeKey = "replayd.type"
 
-// narrow makes record batches of a kind's tables whose columns have small forms. A column begins with its smallest form, and
+// narrow adds the rows of a kind's tables, whose columns have small forms. A column begins with its smallest form, and
 // takes the next one when the values of a table do not fit. It never goes back, so the schema changes a few times at most.
 type narrow struct {
 	wide   *arrow.Schema
@@ -24,8 +22,8 @@ type narrow struct {
 // form is a way to send the values of a column.
 type form struct {
 	typ arrow.DataType
-	// of returns the data in this form and its type, in memory of s, or nil if a value does not fit.
-	of func(s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData
+	// add adds the column in this form, in memory of s, unless a value does not fit.
+	add func(m *message, s *scratch, c *table.Column) (fits bool)
 }
 
 // The forms of each type, from the smallest. Only the columns of the clock have long runs.
@@ -82,30 +80,26 @@ func formsOf(t table.Type, index int) []form {
 	return nil
 }
 
-// record returns the rows of a table as a record batch. Its schema differs from the previous batch's if a column has taken
-// another form. The batch is valid until the table's set or s is reset.
-func (n *narrow) record(t *table.Table, s *scratch) arrow.RecordBatch {
-	s.reset()
+// add adds the rows of a table, and returns their schema. It differs from the previous table's if a column has taken another form.
+// What it adds is valid until s is reset.
+func (n *narrow) add(w *workspace, t *table.Table) *arrow.Schema {
+	w.columns.reset()
 	changed := n.schema == nil
-	columns := make([]arrow.Array, len(n.forms))
 	rest := t.Columns
-	for i := range columns {
-		var data arrow.ArrayData
-		data, rest = dataOf(n.wide.Field(i).Type, skip(rest))
-		for len(n.forms[i]) > 0 {
-			f := n.forms[i][0]
-			if small := f.of(s, data, f.typ); small != nil {
-				data = small
-				break
-			}
+	for i := range n.forms {
+		rest = skip(rest)
+		for len(n.forms[i]) > 0 && !n.forms[i][0].add(&w.record, &w.columns, &rest[0]) {
 			n.forms[i], changed = n.forms[i][1:], true
 		}
-		columns[i] = array.MakeFromData(data)
+		if len(n.forms[i]) == 0 {
+			w.add(rest)
+		}
+		rest = rest[rest[0].Width():]
 	}
 	if changed {
 		n.schema = n.present()
 	}
-	return array.NewRecordBatch(n.schema, columns, int64(t.Rows))
+	return n.schema
 }
 
 // present returns the schema of the present forms.
@@ -127,9 +121,9 @@ type integer interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-// squeeze returns the values as smaller integers.
-func squeeze[N, W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
-	from := arrow.GetData[W](wide.Buffers()[1].Bytes())
+// squeeze adds the values as smaller integers.
+func squeeze[N, W integer](m *message, s *scratch, c *table.Column) bool {
+	from := arrow.GetData[W](c.Data)
 	to := take[N](s, len(from))
 	var lost W
 	for i, v := range from {
@@ -137,23 +131,23 @@ func squeeze[N, W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType)
 		to[i] = n
 		lost |= v ^ W(n)
 	}
-	if lost != 0 {
-		return nil
+	if lost == 0 {
+		m.node(c.Len, c.Nulls, valid(c), arrow.GetBytes(to))
 	}
-	return array.NewData(typ, wide.Len(), []*memory.Buffer{wide.Buffers()[0], buffer(to)}, nil, wide.NullN(), 0)
+	return lost == 0
 }
 
-// runs returns the values as runs of equal values. It returns nil if that would not be shorter, or if values are missing.
-func runs[W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow.ArrayData {
-	if wide.NullN() > 0 {
-		return nil
+// runs adds the values as runs of equal values, unless that would not be shorter, or values are missing.
+func runs[W integer](m *message, s *scratch, c *table.Column) bool {
+	if c.Nulls > 0 {
+		return false
 	}
-	from := arrow.GetData[W](wide.Buffers()[1].Bytes())
+	from := arrow.GetData[W](c.Data)
 	most := len(from)/3 + 1
 	values, ends := take[W](s, most)[:0], take[int32](s, most)[:0]
 	for begin := 0; begin < len(from); {
 		if len(values) == most {
-			return nil
+			return false
 		}
 		v, end := from[begin], begin+1
 		for end < len(from) && from[end] == v {
@@ -162,11 +156,10 @@ func runs[W integer](s *scratch, wide arrow.ArrayData, typ arrow.DataType) arrow
 		values, ends = append(values, v), append(ends, int32(end))
 		begin = end
 	}
-	of := typ.(*arrow.RunEndEncodedType)
-	return array.NewData(of, wide.Len(), []*memory.Buffer{nil}, []arrow.ArrayData{
-		array.NewData(of.RunEnds(), len(ends), []*memory.Buffer{nil, buffer(ends)}, nil, 0, 0),
-		array.NewData(of.Encoded(), len(values), []*memory.Buffer{nil, buffer(values)}, nil, 0, 0),
-	}, 0, 0)
+	m.node(c.Len, 0) // runs have no marks of missing values
+	m.node(len(ends), 0, nil, arrow.GetBytes(ends))
+	m.node(len(values), 0, nil, arrow.GetBytes(values))
+	return true
 }
 
 // scratch is memory for the columns of one table.
@@ -189,8 +182,4 @@ func take[N integer](s *scratch, n int) []N {
 	taken := s.rest[:words]
 	s.rest = s.rest[words:]
 	return arrow.GetData[N](arrow.GetBytes(taken))[:n:n]
-}
-
-func buffer[N integer](values []N) *memory.Buffer {
-	return memory.NewBufferBytes(arrow.GetBytes(values))
 }

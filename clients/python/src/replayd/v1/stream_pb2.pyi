@@ -100,21 +100,25 @@ class _ArrowCompression:
 class _ArrowCompressionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ArrowCompression.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     ARROW_COMPRESSION_UNSPECIFIED: _ArrowCompression.ValueType  # 0
-    """The same as ARROW_COMPRESSION_LZ4."""
+    """The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
+    longer than sending.
+    """
     ARROW_COMPRESSION_LZ4: _ArrowCompression.ValueType  # 1
     """As LZ4 frames. It is a part of Arrow's format, which most of its libraries read."""
     ARROW_COMPRESSION_NONE: _ArrowCompression.ValueType  # 2
-    """Not at all: three times the bytes, and half the work."""
+    """Not at all: four times the bytes, and half the work."""
 
 class ArrowCompression(_ArrowCompression, metaclass=_ArrowCompressionEnumTypeWrapper):
     """How the buffers of Arrow record batches are compressed."""
 
 ARROW_COMPRESSION_UNSPECIFIED: ArrowCompression.ValueType  # 0
-"""The same as ARROW_COMPRESSION_LZ4."""
+"""The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
+longer than sending.
+"""
 ARROW_COMPRESSION_LZ4: ArrowCompression.ValueType  # 1
 """As LZ4 frames. It is a part of Arrow's format, which most of its libraries read."""
 ARROW_COMPRESSION_NONE: ArrowCompression.ValueType  # 2
-"""Not at all: three times the bytes, and half the work."""
+"""Not at all: four times the bytes, and half the work."""
 Global___ArrowCompression: typing_extensions.TypeAlias = ArrowCompression
 
 class _SlowConsumer:

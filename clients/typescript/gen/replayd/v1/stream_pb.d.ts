@@ -1013,7 +1013,8 @@ export declare const EncodingSchema: GenEnum<Encoding>;
  */
 export enum ArrowCompression {
   /**
-   * The same as ARROW_COMPRESSION_LZ4.
+   * The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
+   * longer than sending.
    *
    * @generated from enum value: ARROW_COMPRESSION_UNSPECIFIED = 0;
    */
@@ -1027,7 +1028,7 @@ export enum ArrowCompression {
   LZ4 = 1,
 
   /**
-   * Not at all: three times the bytes, and half the work.
+   * Not at all: four times the bytes, and half the work.
    *
    * @generated from enum value: ARROW_COMPRESSION_NONE = 2;
    */

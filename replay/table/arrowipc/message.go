@@ -1,0 +1,264 @@
+package arrowipc
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/replayd/replayd/replay/table"
+)
+
+// message is what an IPC message of rows has: for every array in preorder its length and the number of its missing values, and the
+// bytes of its buffers, of which the first marks missing values.
+type message struct {
+	rows  int
+	nodes []node
+	parts [][]byte
+}
+
+type node struct{ length, nulls int }
+
+// workspace is the memory that encoding a table takes, whose messages it holds: those of the dictionaries, whose ids are their indices,
+// and that of the rows. The writer of Arrow's library would make about a hundred objects for each column.
+type workspace struct {
+	record  message
+	names   []message
+	columns scratch
+	packed  []byte
+	lz4     *lz4.Compressor
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// free empties the workspace and gives it back.
+func (w *workspace) free() {
+	w.record.clear()
+	for i := range w.names {
+		w.names[i].clear()
+	}
+	w.names = w.names[:0]
+	workspaces.Put(w)
+}
+
+// clear empties the message, so that it does not hold the columns' memory.
+func (m *message) clear() {
+	clear(m.parts)
+	m.nodes, m.parts = m.nodes[:0], m.parts[:0]
+}
+
+func (m *message) node(length, nulls int, parts ...[]byte) {
+	m.nodes = append(m.nodes, node{length, nulls})
+	m.parts = append(m.parts, parts...)
+}
+
+// addAll adds the columns that are not Off.
+func (w *workspace) addAll(columns []table.Column) {
+	for columns = skip(columns); len(columns) > 0; columns = skip(columns[columns[0].Width():]) {
+		w.add(columns)
+	}
+}
+
+// add adds the first column, with the columns below it.
+func (w *workspace) add(columns []table.Column) {
+	c, below := &columns[0], columns[1:columns[0].Width()]
+	w.record.node(c.Len, c.Nulls, valid(c))
+	switch c.Field.Type {
+	case table.Text, table.Binary:
+		w.record.parts = append(w.record.parts, bytesOf(c.Offsets), c.Data)
+	case table.List:
+		w.record.parts = append(w.record.parts, bytesOf(c.Offsets))
+		w.addAll(below)
+	case table.Struct:
+		w.addAll(below)
+	case table.Name:
+		w.record.parts = append(w.record.parts, c.Data)
+		w.addNames(c.Names.Len(), bytesOf(c.Names.Offsets), c.Names.Data)
+	default:
+		w.record.parts = append(w.record.parts, c.Data)
+	}
+}
+
+// addNames adds the dictionary of a column.
+func (w *workspace) addNames(n int, offsets, texts []byte) {
+	w.names = slices.Grow(w.names, 1)[:len(w.names)+1]
+	d := &w.names[len(w.names)-1]
+	d.rows = n
+	d.node(n, 0, nil, offsets, texts)
+}
+
+// valid returns the bits that mark the missing values.
+func valid(c *table.Column) []byte {
+	if c.Nulls == 0 {
+		return nil
+	}
+	return c.Valid
+}
+
+func bytesOf(o []int32) []byte { return arrow.Int32Traits.CastToBytes(o) }
+
+// pack compresses all buffers for which it pays.
+func (w *workspace) pack() {
+	if w.lz4 == nil {
+		w.lz4 = new(lz4.Compressor)
+	}
+	most := 0
+	for m := range w.all {
+		for _, part := range m.parts {
+			most += lengthBytes + len(part)
+		}
+	}
+	w.packed = slices.Grow(w.packed[:0], most)
+	for m := range w.all {
+		for i, part := range m.parts {
+			if len(part) > 0 {
+				begin := len(w.packed)
+				w.packed = appendPacked(w.packed, part, w.lz4)
+				m.parts[i] = w.packed[begin:]
+			}
+		}
+	}
+}
+
+// all yields the messages.
+func (w *workspace) all(yield func(*message) bool) {
+	for i := range w.names {
+		if !yield(&w.names[i]) {
+			return
+		}
+	}
+	yield(&w.record)
+}
+
+// size returns the number of bytes of the messages.
+func (w *workspace) size() int {
+	n := dictionaryBytes * len(w.names)
+	for m := range w.all {
+		n += headBytes + structBytes*(len(m.nodes)+len(m.parts))
+		for _, part := range m.parts {
+			n += padded(len(part))
+		}
+	}
+	return n
+}
+
+// append appends the messages.
+func (w *workspace) append(b []byte, compressed bool) []byte {
+	for i := range w.names {
+		b = w.names[i].append(b, i, compressed)
+	}
+	return w.record.append(b, noDictionary, compressed)
+}
+
+// The sizes of what a message has before its body.
+const (
+	prefixBytes     = 8                     // ones, and the size of the metadata
+	headBytes       = prefixBytes + 40 + 64 // with the tables Message and RecordBatch, and without the elements of lists
+	dictionaryBytes = 32                    // the table DictionaryBatch
+	structBytes     = 16                    // an element of the lists of nodes and buffers
+	noDictionary    = -1
+)
+
+// append appends the message: of a dictionary, or of rows. The metadata are a flatbuffer (Message.fbs of Arrow). A table begins with
+// the distance back to its vtable, which holds the table's size and the places of its fields, of which 0 is a missing one. A
+// reference is the distance from itself. All is aligned to 8 bytes, counted from behind the prefix.
+func (m *message) append(b []byte, dictionary int, compressed bool) []byte {
+	const version, ofDictionary, ofRows = 4, 2, 3
+	le := binary.LittleEndian
+	lists := structBytes * (len(m.nodes) + len(m.parts))
+	meta, kind := headBytes-prefixBytes+lists, byte(ofRows)
+	if dictionary != noDictionary {
+		meta, kind = meta+dictionaryBytes, ofDictionary
+	}
+	body := 0
+	for _, part := range m.parts {
+		body += padded(len(part))
+	}
+	b = le.AppendUint64(b, uint64(meta)<<32|0xffff_ffff)
+	b = le.AppendUint64(b, 20) // the reference to Message, and padding
+	b = vtable(b, 20, 16, 18, 12, 4)
+	b = le.AppendUint64(b, uint64(body))
+	b = le.AppendUint32(b, 20)
+	b = append(b, version, 0, kind, 0)
+	if dictionary != noDictionary {
+		b = vtable(b, 16, 4, 12, 0, 0)
+		b = le.AppendUint64(b, uint64(dictionary))
+		b = le.AppendUint64(b, 20)
+	}
+	compression := uint16(0)
+	if compressed {
+		compression = 20
+	}
+	b = vtable(b, 24, 4, 12, 16, compression)
+	b = le.AppendUint64(b, uint64(m.rows))
+	b = le.AppendUint32(b, 28)
+	b = le.AppendUint32(b, uint32(32+structBytes*len(m.nodes)))
+	b = le.AppendUint64(b, 12)
+	b = le.AppendUint64(b, 4<<32|4<<16|4) // BodyCompression with its defaults: each buffer as a frame of LZ4
+	b = le.AppendUint64(b, uint64(len(m.nodes))<<32)
+	for _, n := range m.nodes {
+		b = le.AppendUint64(le.AppendUint64(b, uint64(n.length)), uint64(n.nulls))
+	}
+	b = le.AppendUint64(b, uint64(len(m.parts))<<32)
+	at := 0
+	for _, part := range m.parts {
+		b = le.AppendUint64(le.AppendUint64(b, uint64(at)), uint64(len(part)))
+		at += padded(len(part))
+	}
+	for _, part := range m.parts {
+		b = append(b, part...)
+		b = append(b, zeros[:padded(len(part))-len(part)]...)
+	}
+	return b
+}
+
+// vtable appends a vtable of four fields, and the beginning of its table.
+func vtable(b []byte, size uint16, fields ...uint16) []byte {
+	const bytes = 12
+	b = binary.LittleEndian.AppendUint32(b, bytes|uint32(size)<<16)
+	for _, place := range fields {
+		b = binary.LittleEndian.AppendUint16(b, place)
+	}
+	return binary.LittleEndian.AppendUint32(b, bytes)
+}
+
+var zeros [8]byte
+
+func padded(n int) int { return (n + 7) &^ 7 }
+
+// lengthBytes is the size of the length before a compressed buffer.
+const lengthBytes = 8
+
+// frames are the beginnings of frames of LZ4 whose blocks have at most so many bytes: without sums, and the last byte is the header's.
+var frames = [...]struct {
+	most  int
+	begin string
+}{
+	{64 << 10, "\x04\x22\x4d\x18\x60\x40\x82"},
+	{256 << 10, "\x04\x22\x4d\x18\x60\x50\xfb"},
+	{1 << 20, "\x04\x22\x4d\x18\x60\x60\x51"},
+	{4 << 20, "\x04\x22\x4d\x18\x60\x70\x73"},
+}
+
+// appendPacked appends a buffer with its length before it: as a frame of one block if that saves a tenth, otherwise as it is, with a
+// length of -1.
+func appendPacked(b, part []byte, c *lz4.Compressor) []byte {
+	const least = 128 // below that a frame saves little
+	for _, f := range frames {
+		if len(part) > f.most || len(part) < least {
+			continue
+		}
+		begin := len(b) + lengthBytes + len(f.begin) + 4
+		end := len(b) + lengthBytes + len(part)*9/10 - 4
+		n, err := c.CompressBlock(part, b[begin:end:end])
+		if n == 0 || err != nil {
+			break
+		}
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(part)))
+		b = binary.LittleEndian.AppendUint32(append(b, f.begin...), uint32(n))
+		return binary.LittleEndian.AppendUint32(b[:len(b)+n], 0)
+	}
+	return append(binary.LittleEndian.AppendUint64(b, 1<<64-1), part...)
+}

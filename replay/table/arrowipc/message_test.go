@@ -1,0 +1,179 @@
+package arrowipc_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/replayd/replayd/decoders"
+	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/table"
+	"github.com/replayd/replayd/replay/table/arrowipc"
+)
+
+// every is a format with one kind, which has columns of every type.
+func every() *table.Format {
+	var leaves []table.Field
+	for typ := table.Bool; typ <= table.Name; typ++ {
+		leaves = append(leaves, table.Field{Name: typ.String(), Type: typ, Nullable: true})
+	}
+	leaves = leaves[:len(leaves):len(leaves)]
+	nest := table.Field{Name: "nest", Type: table.Struct, Nullable: true, Fields: leaves}
+	item := table.Field{Name: "item", Type: table.Struct, Nullable: true, Fields: append(leaves, nest)}
+	list := table.Field{Name: "list", Type: table.List, Nullable: true, Fields: []table.Field{item}}
+	texts := table.Field{Name: "names", Type: table.List, Fields: []table.Field{{Name: "item", Type: table.Name}}}
+	return &table.Format{Name: "every", Kinds: []table.Kind{{}, {Name: "thing", Fields: append(leaves, nest, list, texts)}}}
+}
+
+// fill appends a value below most to the first column.
+func fill(r *rand.Rand, c []table.Column, most int) {
+	if c[0].Field.Nullable && r.IntN(4) == 0 {
+		c[0].Null()
+		return
+	}
+	n := r.IntN(most)
+	switch c[0].Field.Type {
+	case table.Bool:
+		c[0].Bool(n > 0)
+	case table.Text:
+		c[0].Text([]byte(strings.Repeat("é", n%20)))
+	case table.Binary:
+		c[0].Binary(bytes.Repeat([]byte{byte(n)}, 1+n%20))
+	case table.Name:
+		c[0].Name([]byte{'a' + byte(n%20)})
+	case table.Int64, table.Uint64, table.Float64, table.Time:
+		c[0].Uint64(uint64(n))
+	case table.List:
+		c[0].Items(n % 3)
+		for range n % 3 {
+			fill(r, c[1:], most)
+		}
+	case table.Struct:
+		table.Fields(c)
+		for below := c[1:c[0].Width()]; len(below) > 0; below = below[below[0].Width():] {
+			fill(r, below, most)
+		}
+	default:
+		c[0].Uint32(uint32(n))
+	}
+}
+
+// add adds rows to the table of a set of every.
+func add(r *rand.Rand, set *table.Set, rows, most int) {
+	for row := range rows {
+		for c := set.Begin(1, decoders.Position{Offset: int64(row)}, int32(row)); len(c) > 0; c = c[c[0].Width():] {
+			fill(r, c, most)
+		}
+	}
+}
+
+// TestMessages: a reader of Arrow finds the rows in the messages, compressed or not, of one replay and of many.
+func TestMessages(t *testing.T) {
+	layout := every().Layout(false)
+	schema := arrowipc.Schema(layout, 1)
+	sizes := map[bool]int{}
+	for _, compress := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(1, 2))
+		set, encoder, many := table.NewSet(layout), arrowipc.NewEncoder(arrowipc.Options{Compress: compress}), arrowipc.NewMany(layout, 1, compress)
+		ofMany, err := many.Schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ofOne, want []byte
+		all := 0
+		for i, rows := range []int{1, 0, 9, 400, 5} {
+			set.Reset()
+			all += rows
+			add(r, set, rows, []int{2, 1 << 30}[i%2])
+			b, err := encoder.AppendEmpty(nil, 9, set, 1)
+			if i > 0 {
+				b, err = encoder.Append(nil, 9, set)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var batch replaydv1.EventBatch
+			if err := proto.Unmarshal(b, &batch); err != nil {
+				t.Fatal(err)
+			}
+			for _, of := range batch.GetTables() {
+				if of.GetKind() != "thing" || int(of.GetRows()) != rows || len(of.GetSchema()) > 0 != (i == 0) {
+					t.Errorf("%d rows of %s, a schema of %d bytes; want %d", of.GetRows(), of.GetKind(), len(of.GetSchema()), rows)
+				}
+				ofOne = append(append(ofOne, of.GetSchema()...), of.GetData()...)
+			}
+			if rows > 0 {
+				want = append(want, jsonOf(t, arrowipc.Record(set.Table(1), schema))...)
+				ofMany = append(ofMany, many.Append("a/b", set.Table(1))...)
+			}
+		}
+		sizes[compress] = len(ofOne)
+		if got := rowsOf(t, ofOne); !bytes.Equal(got, want) {
+			t.Errorf("compressed %v: %s", compress, differ(got, want))
+		}
+		got, replay := rowsOf(t, ofMany), []byte(`"replay":"a/b",`)
+		if bytes.Count(got, replay) != all || !bytes.Equal(bytes.ReplaceAll(got, replay, nil), want) {
+			t.Errorf("of many, compressed %v: %s", compress, differ(got, want))
+		}
+	}
+	if sizes[true] > sizes[false]*3/4 {
+		t.Errorf("%d bytes, compressed %d", sizes[false], sizes[true])
+	}
+}
+
+// differ returns the first lines that differ.
+func differ(got, want []byte) string {
+	for {
+		g, moreGot, _ := bytes.Cut(got, []byte("\n"))
+		w, moreWant, more := bytes.Cut(want, []byte("\n"))
+		if !bytes.Equal(g, w) || !more {
+			return fmt.Sprintf("got\n%s\nwant\n%s", g, w)
+		}
+		got, want = moreGot, moreWant
+	}
+}
+
+// rowsOf returns the rows of an IPC stream as lines of JSON.
+func rowsOf(t *testing.T, stream []byte) (lines []byte) {
+	t.Helper()
+	r, err := ipc.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	for r.Next() {
+		lines = append(lines, jsonOf(t, r.RecordBatch())...)
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+func jsonOf(t *testing.T, record arrow.RecordBatch) []byte {
+	t.Helper()
+	b, err := record.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAllocations: encoding a table that is not the first of its kind allocates nothing for a column.
+func TestAllocations(t *testing.T) {
+	set := table.NewSet(every().Layout(false))
+	add(rand.New(rand.NewPCG(1, 2)), set, 400, 9)
+	for _, o := range []arrowipc.Options{{}, {Compress: true}, {Narrow: true}} {
+		encoder := arrowipc.NewEncoder(o)
+		b, err := encoder.Append(nil, 9, set)
+		if n := testing.AllocsPerRun(50, func() { b, err = encoder.Append(b[:0], 9, set) }); n > 3 || err != nil {
+			t.Errorf("%+v: %v allocations, %v", o, n, err)
+		}
+	}
+}
