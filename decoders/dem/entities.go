@@ -62,7 +62,7 @@ func (d *Decoder) startEntities(ev *Event, b []byte) bool {
 	}
 	d.world.update.Tick = d.match.interval
 	d.world.meanings.game = d.match.game
-	d.learnTypes()
+	d.learnTypes(b)
 	if !e.delta {
 		for _, old := range d.world.store.Slots {
 			if old != nil {

@@ -1,8 +1,13 @@
 package dem
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"hash/crc32"
+	"maps"
+	"math"
 	"slices"
+	"sync"
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
@@ -24,9 +29,9 @@ func newLearner() learner {
 	return learner{left: infer.MaxFields, suspects: map[*schema.Serializer]bool{}, known: map[int32]uint32{}}
 }
 
-// learnTypes infers how unknown types are read, from new default states and from entities' creations. Every decoder of the file
+// learnTypes infers how unknown types are read, from new default states and from entities' creations in a message. Every decoder of the file
 // does so at the same places, with the same result.
-func (d *Decoder) learnTypes() {
+func (d *Decoder) learnTypes(message []byte) {
 	l := &d.world.learn
 	if !l.begun || len(l.changed) > 0 {
 		d.snaps.learnt = nil
@@ -35,15 +40,15 @@ func (d *Decoder) learnTypes() {
 	if len(l.changed) == 0 || !d.world.schema.Guesses || l.left < 0 {
 		return
 	}
-	p := infer.Prober{Book: &d.world.tree.Types, Tick: d.match.interval, Left: l.left}
-	if !d.probeBaselines(&p) {
-		l.changed = l.changed[:0]
-		return
+	slices.Sort(l.changed)
+	l.changed = slices.Compact(l.changed)
+	var refuted bool
+	if d.opts.Schemas != nil && len(l.known) == 0 && d.world.tree.Types.Len() == 0 {
+		refuted = d.learnOnce(message)
+	} else {
+		refuted = d.infer()
 	}
-	d.probeCreations(&p)
-	refuted := p.Search()
-	l.left, l.changed = p.Left, l.changed[:0]
-	if !refuted {
+	if l.changed = l.changed[:0]; !refuted {
 		return
 	}
 	l.refuted = true
@@ -53,6 +58,92 @@ func (d *Decoder) learnTypes() {
 			d.world.watch(c)
 		}
 	}
+}
+
+// infer infers how types are read. It reports whether it found new types that cannot be read.
+func (d *Decoder) infer() (refuted bool) {
+	p := infer.Prober{Book: &d.world.tree.Types, Tick: d.match.interval, Left: d.world.learn.left}
+	if !d.probeBaselines(&p) {
+		return false
+	}
+	d.probeCreations(&p)
+	refuted = p.Search()
+	d.world.learn.left = p.Left
+	return refuted
+}
+
+// learnOnce is like infer for a decoder that has inferred nothing yet. Of decoders with the same Schemas that read the same, one infers, and
+// the others take over what it found.
+func (d *Decoder) learnOnce(message []byte) (refuted bool) {
+	l, key := &d.world.learn, d.lessonKey(message)
+	if of, ok := d.opts.Schemas.lessons.get(key); ok {
+		l.known, l.left = maps.Clone(of.known), of.left
+		d.world.tree.Types.Put(of.guesses)
+		return of.refuted
+	}
+	refuted = d.infer()
+	d.opts.Schemas.lessons.put(lesson{key, learnt{known: maps.Clone(l.known), left: l.left, refuted: refuted, guesses: d.world.tree.Types.Copy()}})
+	return refuted
+}
+
+// lessonKey identifies all that infer reads.
+func (d *Decoder) lessonKey(message []byte) lessonKey {
+	h := sha256.New()
+	h.Write(d.world.schema.Sum[:])
+	told := binary.LittleEndian.AppendUint32(nil, math.Float32bits(d.match.interval))
+	told = binary.LittleEndian.AppendUint32(told, uint32(d.world.classBits))
+	for id, c := range d.world.classes {
+		if c != nil && c.Root != nil {
+			name := d.Name(c.Name)
+			told = append(binary.LittleEndian.AppendUint64(told, uint64(id)<<32|uint64(len(name))), name...)
+		}
+	}
+	told = binary.LittleEndian.AppendUint64(told, math.MaxUint64) // after the last class
+	for _, id := range d.world.learn.changed {
+		value, _ := d.classBaseline(id)
+		told = append(binary.LittleEndian.AppendUint64(told, uint64(id)<<32|uint64(len(value))), value...)
+	}
+	h.Write(binary.LittleEndian.AppendUint64(told, math.MaxUint64))
+	h.Write(message)
+	return lessonKey(h.Sum(nil))
+}
+
+type lessonKey [sha256.Size]byte
+
+// lesson is what decoders infer from what its key identifies.
+type lesson struct {
+	key lessonKey
+	of  learnt
+}
+
+// lessons keeps the last lessons. It is safe for concurrent use.
+type lessons struct {
+	mu   sync.Mutex
+	list []lesson // the one that was used last is the last
+}
+
+// maxLessons is the number of lessons that are kept. One takes about 10 KB.
+const maxLessons = 32
+
+func (s *lessons) get(key lessonKey) (of learnt, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(l lesson) bool { return l.key == key })
+	if i < 0 {
+		return learnt{}, false
+	}
+	found := s.list[i]
+	s.list = append(slices.Delete(s.list, i, i+1), found)
+	return found.of, true
+}
+
+func (s *lessons) put(l lesson) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == maxLessons {
+		s.list = slices.Delete(s.list, 0, 1)
+	}
+	s.list = append(s.list, l)
 }
 
 // learnAnew forgets all guesses, because a new schema has other types.
@@ -65,8 +156,7 @@ func (w *world) learnAnew() {
 
 // probeBaselines adds new default states. It returns false when there is none.
 func (d *Decoder) probeBaselines(p *infer.Prober) (some bool) {
-	slices.Sort(d.world.learn.changed)
-	for _, id := range slices.Compact(d.world.learn.changed) {
+	for _, id := range d.world.learn.changed {
 		in := d.probeBaseline(id)
 		if in == nil {
 			continue

@@ -64,9 +64,12 @@ type Stats struct {
 }
 
 // Schemas caches compiled schemas, so that decoders of files of one game build share them: see Options.Schemas. The zero
-// value is empty and ready for use. It keeps the eight most recently used schemas, about 2 MB each. It is safe for concurrent
-// use and must not be copied after its first use.
-type Schemas struct{ cache schema.Cache }
+// value is empty and ready for use. It keeps the eight most recently used schemas, about 2 MB each, and what was inferred about unknown
+// types in the last files. It is safe for concurrent use and must not be copied after its first use.
+type Schemas struct {
+	cache   schema.Cache
+	lessons lessons
+}
 
 // Len returns the number of schemas in the cache.
 func (s *Schemas) Len() int { return s.cache.Len() }

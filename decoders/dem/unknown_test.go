@@ -419,3 +419,51 @@ func TestPlaceOfUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestInferredOnce: of decoders with the same Schemas that read the same, one infers what unknown types are. The others have the same events
+// and types, and those of a demo with other contents have its own.
+func TestInferredOnce(t *testing.T) {
+	data := renameType(t, demtest.Zeros(), "uint16")
+	changed := func(f func(command uint32, all []demtest.Message) []demtest.Message) []byte {
+		out, err := demtest.Rewrite(data, func(command uint32, payload []byte) []byte {
+			if command == demtest.CmdSignonPacket || command == demtest.CmdPacket {
+				return demtest.PackMessages(f(command, demtest.Messages(payload))...)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	var small demtest.Bits
+	small.Fields(demtest.Value{Path: []int{8}, Write: func(w *demtest.Bits) { w.Varint(7) }})
+	packets := 0
+	demos := map[string][]byte{
+		"the same": data,
+		"another default state": changed(func(command uint32, all []demtest.Message) []demtest.Message {
+			if command == demtest.CmdSignonPacket {
+				all[1] = demtest.Table{}.Create("instancebaseline", false, demtest.Entry{Key: "0", HasValue: true, Value: small.Bytes()})
+			}
+			return all
+		}),
+		"no creations at first": changed(func(command uint32, all []demtest.Message) []demtest.Message {
+			if packets++; packets == 2 {
+				return append([]demtest.Message{(&demtest.Entities{ClassBits: 1}).Message(false)}, all...)
+			}
+			return all
+		}),
+	}
+	var schemas Schemas
+	for range 2 {
+		for name, demo := range demos {
+			got, want := tell(t, demo, Options{Schemas: &schemas}), tell(t, demo, Options{})
+			if diff := cmpgo.Diff(want.d.Health(), got.d.Health()); diff != "" || !maps.EqualFunc(want.events, got.events, maps.Equal) {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+	}
+	if n := len(schemas.lessons.list); n != len(demos) {
+		t.Errorf("inferred %d times, want %d", n, len(demos))
+	}
+}

@@ -55,13 +55,12 @@ type Baseline struct {
 // Wants reports whether the field of a node of the class is delivered. The node must have a cell.
 func (c *Class) Wants(n *Node) bool { return int(n.Cell) >= len(c.wanted) || c.wanted[n.Cell] }
 
-// chosen are the wanted fields of a class of which some are not wanted, in the order of the paths. They are found anew when the class has other
-// nodes.
+// chosen are the wanted fields of a class of which some are not wanted, in the order of the paths. They are found anew when the class has
+// more cells.
 type chosen struct {
-	fields   []choice
-	made     bool
-	cells    int
-	replaced uint32
+	fields []choice
+	made   bool
+	cells  int // of the class then
 }
 
 // choice is a field, which an entity has only if objects above it have certain types.
@@ -77,8 +76,8 @@ type typed struct {
 }
 
 func (c *Class) chosenFields() []choice {
-	if f := &c.chosen; !f.made || f.cells != c.Cells || f.replaced != c.replaced {
-		*f = chosen{f.fields[:0], true, c.Cells, c.replaced}
+	if f := &c.chosen; !f.made || f.cells != c.Cells {
+		*f = chosen{f.fields[:0], true, c.Cells}
 		c.chooseBelow(c.Root, nil)
 	}
 	return c.chosen.fields

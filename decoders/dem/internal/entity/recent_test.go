@@ -57,7 +57,20 @@ func (r *reader) read(class int, data []byte, size int) (text string, err error)
 	return text, err
 }
 
-// TestRecent: what is remembered of earlier updates changes nothing.
+// text returns the wanted fields of an entity, and whether it has others.
+func (r *reader) text(class int, wants func(string) bool) (text string) {
+	fields, others := r.states[class].AppendFields(nil, r.classes[class])
+	for _, f := range fields {
+		if name := r.tree.Name(f.Node.Name); wants(name) {
+			text += fmt.Sprintln(name, f.Cell, string(r.states[class].Data(&f.Cell)))
+		} else {
+			others = true
+		}
+	}
+	return fmt.Sprintln(text, others)
+}
+
+// TestRecent: what is remembered of earlier updates changes nothing, and a decoder that wants few fields has those of one that wants all.
 func TestRecent(t *testing.T) {
 	leaf := func(name string, op value.Op) *schema.Field {
 		return &schema.Field{Name: name, Own: value.Codec{Op: op}}
@@ -83,7 +96,9 @@ func TestRecent(t *testing.T) {
 			w.UBitVar(random.Uint32N(4)) // some are of no type
 		},
 	}
-	a, b := newReader(objects), newReader(objects)
+	a, b, narrow := newReader(objects), newReader(objects), newReader(objects)
+	wants := func(name string) bool { return strings.ContainsAny(name, "adfg1") }
+	narrow.tree.wants = func(_, field string) bool { return wants(field) }
 	kinds, found := map[string]int{}, 0
 	for step := range 12_000 {
 		class := random.IntN(2)
@@ -129,13 +144,13 @@ func TestRecent(t *testing.T) {
 		case 2:
 			size = -1
 		case 3:
-			for _, r := range []*reader{a, b} {
+			for _, r := range []*reader{a, b, narrow} {
 				r.shared = r.tree.Share(r.classes[:], r.shared)
 			}
 		case 4:
 			if random.IntN(5) == 0 { // another schema
 				objects[1].Fields[0], objects[1].Fields[3] = objects[1].Fields[3], objects[1].Fields[0]
-				for _, r := range []*reader{a, b} {
+				for _, r := range []*reader{a, b, narrow} {
 					r.tree.Plant(r.classes[1], objects[1])
 					r.states[1].Reset()
 				}
@@ -149,6 +164,10 @@ func TestRecent(t *testing.T) {
 		want, _ := b.read(class, data, size)
 		if got != want {
 			t.Fatalf("step %d:\n%s\nwant\n%s", step, got, want)
+		}
+		_, _ = narrow.read(class, data, size)
+		if got, want := narrow.text(class, wants), a.text(class, wants); got != want {
+			t.Fatalf("step %d: of wanted fields\n%s\nwant\n%s", step, got, want)
 		}
 		for name, kind := range map[string]error{"whole": nil, "overrun": bits.ErrOverrun, "size": errEntityBits, "field": errNoField} {
 			if errors.Is(err, kind) {

@@ -48,6 +48,7 @@ func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	if !ok {
 		return s, false
 	}
+	s.Sum = key
 	if len(c.entries) == maxSchemas {
 		copy(c.entries, c.entries[1:])
 		c.entries = c.entries[:maxSchemas-1]

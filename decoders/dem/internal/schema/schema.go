@@ -3,6 +3,7 @@ package schema
 
 import (
 	"bytes"
+	"crypto/sha256"
 
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
@@ -19,6 +20,8 @@ type Schema struct {
 	Guesses bool
 	// Unknown counts the unknown fields of the send tables.
 	Unknown pb.Log
+	// Sum identifies the contents of a schema that a Cache returned.
+	Sum [sha256.Size]byte
 	// Held is the approximate memory that it takes, in bytes.
 	Held int
 }
