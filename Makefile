@@ -23,11 +23,13 @@ FUZZTOTAL ?=
 # Which benchmarks to run, a regular expression.
 BENCH     ?= .
 
-# Packages whose goroutines share something are tested with the race detector: all but ALONE, in which one thing happens after
-# the other, and of ALONE the tests that SHARING names (compiled schemas, unpacking and reading ahead). Tests that take long do
-# less with it, or are skipped. So ALONE and, of service and fleet, such tests (.ci/long) are tested without it.
+# Packages whose goroutines share memory are tested with the race detector: all but ALONE, in which one thing happens after the
+# other, and WHOLE, whose tests ask a whole daemon. Of these, SHARING names the tests that are for what is shared: compiled schemas,
+# unpacking and reading ahead; streams, followers and uploads. `make race` has all packages. Tests that take long do less with
+# the detector, or are skipped: .ci/long names those of the other packages, which are tested without it, too.
 ALONE   := /(bench|clients/(go/dem|same)|cmd/(internal/terminal|replayd)|decoders|docs|examples|internal/(frozen|natsconn|nearest)|packaging|proto|replay|service/(describe|streamtest)|testdata|tools)(/|$$)
-SHARING := -run 'Shared|Sample|Golden|ReadAhead|ByMany' ./decoders/dem ./decoders/sc2replay ./replay/source
+WHOLE   := /(service|clients/go|cmd/(replayd-(fleet|ship)|internal/(agent|command|demo)))$$
+SHARING := -run 'Shared|Sample$$|Golden|ReadAhead|ByMany|ComeAndGo|RandomRequests$$|Stalled|Upload|Follow' ./decoders/dem ./decoders/sc2replay ./replay/source ./service
 
 # Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests
 # wait.
@@ -81,14 +83,14 @@ TESTS := -json -p $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1))) -timeo
 test: export GOGC := 400
 
 .PHONY: test
-test: ## Run the tests, with the race detector where there is a C compiler
+test: ## Run the tests, with the race detector where goroutines share memory and there is a C compiler
 ifeq ($(PKG),./...)
 	$(GO) build -o .cache/testreport ./tools/testreport
 	packages=$$($(GO) list $(FIRST) ./...); failed=0; { \
 		$(GO) test $(TESTS) $$(.ci/long) || failed=1; \
-		$(GO) test $(TESTS) $$(grep -E '$(ALONE)' <<<"$$packages") || failed=1; \
+		$(GO) test $(TESTS) $$(grep -E '$(ALONE)|$(WHOLE)' <<<"$$packages") || failed=1; \
 		$(GO) test $(TESTS) $(RACE) -short $(SHARING) || failed=1; \
-		$(GO) test $(TESTS) $(RACE) -short $$(grep -vE '$(ALONE)' <<<"$$packages") || failed=1; \
+		$(GO) test $(TESTS) $(RACE) -short $$(grep -vE '$(ALONE)|$(WHOLE)' <<<"$$packages") || failed=1; \
 		for module in $(MODULES); do $(GO) test -C "$$module" $(TESTS) ./... || failed=1; done; \
 		exit $$failed; \
 	} | .cache/testreport
@@ -96,9 +98,14 @@ else
 	$(GO) test $(RACE) -timeout 30m $(PKG)
 endif
 
+.PHONY: race
+race: ## Run all tests with the race detector, as each night does
+	$(GO) build -o .cache/testreport ./tools/testreport
+	$(GO) test $(TESTS) -race $$($(GO) list $(FIRST) ./...) | .cache/testreport
+
 .PHONY: e2e
 e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server). CRASHES=100 kills more servers
-	CRASHES=$(or $(CRASHES),3) $(GO) test -tags e2e,$(TAG) -count 1 -timeout $$((8 + $(or $(CRASHES),3) / 4))m -v ./e2e/...
+	CRASHES=$(or $(CRASHES),3) $(GO) test -tags e2e,$(TAG) -count 1 -timeout $$((8 + $(or $(CRASHES),3) / 4))m -parallel 4 -v ./e2e/...
 	DDNET_SECONDS=$${DDNET_SECONDS:-8} KILLS=$${KILLS:-3} node --test --test-name-pattern 'a DDNet server' page/test/live.test.js
 
 .PHONY: generate

@@ -141,6 +141,7 @@ func (s *server) check(t *testing.T) {
 // TestCrash kills servers with SIGKILL and starts them again: one server, and two of one name and port that write into one directory. Empty
 // ones, which write nothing for as long as they live, and one with players. Each follower gets the next game of its server, and no other.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	program, err := ddnet.Install(t.Context())
 	if err != nil {
 		t.Skip(err)
@@ -151,7 +152,7 @@ func TestCrash(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testTimeout+time.Duration(kills)*10*time.Second)
 			defer cancel()
 			shared := t.TempDir()
-			d := startDaemon(ctx, t, shared)
+			d := startDaemon(t, shared)
 			var all []*server
 			for i := range n {
 				dir := t.TempDir()
@@ -220,7 +221,7 @@ func TestCrashFromBelow(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
-	d := startDaemon(ctx, t, mount)
+	d := startDaemon(t, mount)
 	first := filepath.Base(srv.Games()[0].Recording)
 	for !exists(ctx, d, d.name(first)) {
 		time.Sleep(10 * time.Millisecond)

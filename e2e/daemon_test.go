@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"context"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -29,14 +28,14 @@ type daemon struct {
 	conn               *grpc.ClientConn
 }
 
-// startDaemon builds the daemon and serves dir. It ends with the test.
-func startDaemon(ctx context.Context, t *testing.T, dir string) *daemon {
+// startDaemon starts the program that `make build` has made, and serves dir. It ends with the test.
+func startDaemon(t *testing.T, dir string) *daemon {
 	t.Helper()
-	d := &daemon{program: filepath.Join(t.TempDir(), "replayd"), addr: freeAddr(t), dir: dir}
-	build := exec.CommandContext(ctx, "go", "build", "-pgo=off", "-trimpath", "-o", d.program, "github.com/replayd/replayd/cmd/replayd")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	program, err := filepath.Abs("../bin/replayd")
+	if err != nil {
+		t.Fatal(err)
 	}
+	d := &daemon{program: program, addr: freeAddr(t), dir: dir}
 	conn, err := grpc.NewClient(d.addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		// A killed daemon restarts at once; gRPC's default delay is a second.

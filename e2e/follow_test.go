@@ -26,9 +26,10 @@ import (
 // client must receive exactly the events of an offline decode of the files, none
 // lost and none twice. The files must agree with the server's log.
 func TestFollowLiveServer(t *testing.T) {
+	t.Parallel()
 	const kills = 20
 	ctx, srv, bots := start(t, ddnet.Config{})
-	d := startDaemon(ctx, t, srv.TeehistorianDir())
+	d := startDaemon(t, srv.TeehistorianDir())
 	client := follow(ctx, d, &replaydv1.StreamEventsRequest{
 		Replay: d.replay(srv.Games()[0].Recording), Follow: true, FollowSuccessors: true,
 	})

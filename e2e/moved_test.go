@@ -22,8 +22,9 @@ import (
 // TestRenamedServer restarts a server under another name and port. A client that requires proof must not continue with the new
 // recording. A client with the rule NEXT_IN_DIRECTORY must continue.
 func TestRenamedServer(t *testing.T) {
+	t.Parallel()
 	ctx, srv, bots := start(t, ddnet.Config{Name: "before"})
-	d := startDaemon(ctx, t, srv.TeehistorianDir())
+	d := startDaemon(t, srv.TeehistorianDir())
 	first := srv.Games()[0].Recording
 	req := &replaydv1.StreamEventsRequest{Replay: d.replay(first), Follow: true, FollowSuccessors: true}
 	proven := follow(ctx, d, req)
@@ -70,8 +71,9 @@ func TestRenamedServer(t *testing.T) {
 // TestMovedFiles renames and moves the file that a server is writing, and compresses finished files. Meanwhile one client follows
 // and another resumes with a cursor.
 func TestMovedFiles(t *testing.T) {
+	t.Parallel()
 	ctx, srv, bots := start(t, ddnet.Config{})
-	d := startDaemon(ctx, t, srv.TeehistorianDir())
+	d := startDaemon(t, srv.TeehistorianDir())
 	game := srv.Games()[0].Recording
 	req := &replaydv1.StreamEventsRequest{Replay: d.replay(game), Follow: true}
 	f := follow(ctx, d, req)

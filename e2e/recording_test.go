@@ -18,6 +18,7 @@ import (
 // TestRecordingsAgreeWithLog decodes the recordings of a server over two map
 // changes and a kill -9, and compares them with the server's log.
 func TestRecordingsAgreeWithLog(t *testing.T) {
+	t.Parallel()
 	ctx, srv, bots := start(t, ddnet.Config{})
 	play := func(script string) {
 		t.Helper()

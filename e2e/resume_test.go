@@ -33,6 +33,7 @@ type history struct {
 // from a daemon that is killed with SIGKILL after every few batches. In total,
 // each event of an uninterrupted stream must arrive exactly once.
 func TestResumeAfterDaemonKill(t *testing.T) {
+	t.Parallel()
 	const kills = 20
 	ctx, srv, bots := start(t, ddnet.Config{})
 	if err := bots.Run(ctx, `
@@ -53,7 +54,7 @@ func TestResumeAfterDaemonKill(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	d := startDaemon(ctx, t, srv.TeehistorianDir())
+	d := startDaemon(t, srv.TeehistorianDir())
 	for _, game := range srv.Games() {
 		replay := d.replay(game.Recording)
 		var want history

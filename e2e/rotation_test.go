@@ -53,6 +53,7 @@ func (w *twin) run(ctx context.Context, t *testing.T) {
 // change, and both servers are shut down and killed. A follower must not get an end too early, and must not get events of the
 // other server.
 func TestTwoServers(t *testing.T) {
+	t.Parallel()
 	program, err := ddnet.Install(t.Context())
 	if err != nil {
 		t.Skip(err)
@@ -67,7 +68,7 @@ func TestTwoServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		twins[i] = &twin{cfg: ddnet.Config{
-			Program: program, Dir: dir, Name: "one of many", Port: 48303, Host: fmt.Sprintf("127.0.0.%d", 2+i),
+			Program: program, Dir: dir, Name: "one of many", Port: 48304, Host: fmt.Sprintf("127.0.0.%d", 2+i),
 		}}
 		twins[i].run(ctx, t)
 	}
@@ -77,7 +78,7 @@ func TestTwoServers(t *testing.T) {
 			_ = w.bots.Close()
 		}
 	})
-	d := startDaemon(ctx, t, shared)
+	d := startDaemon(t, shared)
 
 	var followers []*follower
 	var of []*twin

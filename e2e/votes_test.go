@@ -26,6 +26,7 @@ var overLine = regexp.MustCompile(`Vote (?:passed|failed)`)
 // TestVotesAgreeWithLog: the facts of a recording have the votes that clients with protocol 0.7 call and answer, with the names of the
 // callers, as the server's log and the clients have them. Servers record no votes of other clients.
 func TestVotesAgreeWithLog(t *testing.T) {
+	t.Parallel()
 	ctx, srv, bots := start(t, ddnet.Config{Settings: []string{
 		`add_vote hello "echo hello"`, "sv_spamprotection 0", "sv_vote_delay 0", "sv_join_vote_delay 0", "sv_vote_kick_min 0", "sv_vote_time 3", "sv_vote_kick_delay 0",
 	}})

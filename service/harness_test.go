@@ -169,14 +169,14 @@ func samples(elem ...string) string {
 	return filepath.Join(append([]string{"..", "testdata"}, elem...)...)
 }
 
-// recordings returns the teehistorian files of the repository, and if the corpus exists every third of its files, or with CORPUS=all
+// recordings returns the teehistorian files of the repository, and if the corpus exists every sixth of its files, or with CORPUS=all
 // all of them.
 func recordings(tb testing.TB) []string {
 	tb.Helper()
 	files := find(tb, samples("teehistorian"), ".teehistorian")
 	if corpus := filepath.Join("..", "..", "shared", "corpus", "teehistorian"); exists(corpus) {
 		for i, path := range find(tb, corpus, ".teehistorian") {
-			if i%3 == 0 || wholeCorpus() {
+			if i%6 == 0 || wholeCorpus() {
 				files = append(files, path)
 			}
 		}

@@ -90,7 +90,7 @@ func TestResumeAnywhere(t *testing.T) {
 				}
 				whole := d.Session(timeout(t), req, nil)
 				// At every response of the small files, and at some of the large ones and of the many in the corpus.
-				work := 1_000_000
+				work := 300_000
 				switch {
 				case streamtest.Race:
 					work = 10_000

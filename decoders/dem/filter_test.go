@@ -45,7 +45,7 @@ func classOf(ev *dem.Event) uint32 {
 
 // TestFilters: a filter changes nothing in what it lets through.
 func TestFilters(t *testing.T) {
-	for name, data := range source2(t) {
+	for name, data := range someSource2(t) {
 		t.Run(name, func(t *testing.T) {
 			class := "CCSPlayerPawn"
 			if strings.HasPrefix(name, "auto") {

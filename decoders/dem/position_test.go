@@ -129,9 +129,9 @@ func faultsBetween() []byte {
 // reached.
 func TestPositions(t *testing.T) {
 	for name, data := range positionSamples() {
-		starts, single := 10, dem.KindCount
+		starts, single := 10, 16
 		if strings.Contains(name, "damaged") { // there are many
-			starts, single = 5, 8
+			starts, single = 3, 4
 		}
 		t.Run(name, func(t *testing.T) { testPositions(t, data, starts, single) })
 	}

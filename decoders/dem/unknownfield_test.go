@@ -84,7 +84,7 @@ func TestUnknownFields(t *testing.T) {
 			if len(messages[id]) == 0 || shape == nil {
 				t.Fatalf("%s: no message %d, or no shape", game.name, id)
 			}
-			for _, message := range messages[id][:min(2, len(messages[id]))] {
+			for _, message := range messages[id][:1] {
 				variants(message, shape, manyNumbers, 8, func(v variant) {
 					tried++
 					want, _, _ := eventsOf(game.name, id, v.without)

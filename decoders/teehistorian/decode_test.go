@@ -145,7 +145,7 @@ func TestPrefixes(t *testing.T) {
 			want, end := all(decode(data, nil))
 			step := 1
 			if len(data) > 4<<10 && !decodertest.WholeCorpus() {
-				step = max(len(data)/300, len(data)*len(data)/50_000_000) | 1
+				step = max(len(data)/100, len(data)*len(data)/25_000_000) | 1
 			}
 			complete := 0 // events whose record is in the prefix
 			for n := 0; n < len(data); n += step {

@@ -108,7 +108,7 @@ func TestSamples(t *testing.T) {
 		data := sampleFile(t, name)
 		wanted := sampling(t, 1, nil, "entity_created", "sync_tick", "stop")
 		at, whole := positions(t, open(t, data, codec.Options{Filter: wanted}))
-		step := max(1, len(whole)/40)
+		step := max(1, len(whole)/20)
 		for i := 0; i < len(whole); i += step {
 			r := open(t, data, codec.Options{Filter: wanted, Start: codec.Start{Position: at[i]}})
 			if err := codectest.Seek(r); err != nil || r.Position() != at[i] {
@@ -131,7 +131,7 @@ func TestSamples(t *testing.T) {
 			}
 			more = more[i+1:]
 		}
-		for end := 1000; end < len(data); end += max(1000, len(data)/30) {
+		for end := 1000; end < len(data); end += max(1000, len(data)/15) {
 			r, err := encoder.Codec.Open(codectest.Input(data[:end]), codec.Options{Filter: wanted})
 			if err != nil || r.Header(new(replaydv1.Replay)) != nil {
 				continue // it ends in the header
@@ -205,7 +205,7 @@ func TestSamplesFromTick(t *testing.T) {
 		data := sampleFile(t, name)
 		wanted := sampling(t, 1, nil, "sync_tick")
 		_, whole := positions(t, open(t, data, codec.Options{Filter: wanted}))
-		for tick := int32(0); tick < 400; tick += 7 {
+		for tick := int32(0); tick < 400; tick += 19 {
 			r := open(t, data, codec.Options{Filter: wanted, Start: codec.Start{Tick: &tick}})
 			if err := codectest.Seek(r); err != nil {
 				continue // behind the last tick
