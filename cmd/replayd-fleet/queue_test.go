@@ -91,8 +91,8 @@ func TestQueue(t *testing.T) {
 		checkQueue(t, n, setting(t, nodesVariable, 1))
 		return
 	}
-	t.Run("one server", func(t *testing.T) { t.Parallel(); checkQueue(t, 40, 1) })
-	t.Run("a cluster", func(t *testing.T) { t.Parallel(); checkQueue(t, 80, 3) })
+	t.Run("one server", func(t *testing.T) { t.Parallel(); checkQueue(t, 30, 1) })
+	t.Run("a cluster", func(t *testing.T) { t.Parallel(); checkQueue(t, 40, 3) })
 }
 
 // gate lets as many pass as it was told to allow. Its zero value lets nobody pass.
