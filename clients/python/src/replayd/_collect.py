@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._entities import EntityCollector
+from ._entities import EntityCollector, SampleCollector
 from ._error import ReplaydError
-from ._request import TableOptions, build, entity_options, table_options
+from ._request import TableOptions, build, entity_options, sample_options, table_options
 from ._session import Session
 from ._tables import Collector, joined
 from .v1 import replay_pb2
@@ -36,6 +36,21 @@ def entities(
     asked = options.copy()
     every = asked.pop("every", None)
     return Session(*build(replay, entity_options(classes, fields, asked))), EntityCollector(fields, every)
+
+
+_SAMPLED = {"every", "strict", "retry", "heartbeat", "arrow_compression", "narrow_columns"}
+"""The options of entities with which the daemon's samples are the same."""
+
+
+def samples(
+    replay: str, classes: str | Sequence[str], fields: Sequence[str], options: TableOptions
+) -> tuple[Session, SampleCollector] | None:
+    """For the state of entities each so many ticks, as samples that the daemon takes: it refuses fields that not all classes have with one
+    type, and those whose type it does not know. None if the options ask for another thing."""
+    patterns = isinstance(fields, str) or not fields or any("*" in name or "?" in name for name in fields)
+    if patterns or options.keys() - _SAMPLED or (options.get("every") or 0) < 1:
+        return None
+    return Session(*build(replay, sample_options(classes, fields, options))), SampleCollector(fields)
 
 
 class Many:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from ._tables import need, tables_of
+from ._tables import Collector, need, tables_of
 from .v1 import stream_pb2
 
 if TYPE_CHECKING:
@@ -187,3 +187,28 @@ class EntityCollector:
             return [(name, arrow.nulls(len(cases)))]
         texts = [compute.coalesce(*(of(case).cast(arrow.string()) for case in sorted(kinds & (_NUMBERS | {"text"}))))]
         return [(name, texts[0])] if kinds <= _NUMBERS | {"text"} else [(name, arrow.nulls(len(cases)))]
+
+
+class SampleCollector(Collector):
+    """Collects the daemon's samples of entities, and makes the wide table of them."""
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        super().__init__("sample_entity", None, True)
+        self._fields = fields
+
+    def table(self) -> pyarrow.Table:
+        """The wide table, ordered by tick and entity."""
+        whole = super().table()
+        if not whole.num_rows:
+            return EntityCollector(self._fields, None).table()
+        result = {"at_tick": whole["at_tick"], "time": whole["time"], "entity": whole["sample_entity_index"], "serial": whole["serial"]}
+        result["class"] = whole["class"].cast(self._arrow.string())
+        for name in self._fields:
+            column = whole[name]
+            if self._arrow.types.is_struct(column.type):
+                axes = zip((axis.name for axis in column.type), column.combine_chunks().flatten())
+                result.update((f"{name}.{axis}", values) for axis, values in axes)
+            else:
+                result[name] = column
+        made: pyarrow.Table = self._arrow.table(result)
+        return made

@@ -294,6 +294,16 @@ def entity_options(classes: str | Sequence[str], fields: Sequence[str], options:
     return made
 
 
+def sample_options(classes: str | Sequence[str], fields: Sequence[str], options: TableOptions) -> StreamOptions:
+    """The options for samples of entities, as a table with a column for each field."""
+    made: StreamOptions = {
+        **options, "kinds": ["sample_entity"], "tables": True, "field_columns": True,
+        "classes": [classes] if isinstance(classes, str) else classes, "fields": fields,
+        "columns": ["at_tick", "time", "sample_entity_index", "serial", "class", *fields],
+    }  # fmt: skip
+    return made
+
+
 def _of_kinds(filter: filter_pb2.EventFilter, kinds: Sequence[str]) -> filter_pb2.EventFilter:
     if filter.kinds:
         raise ValueError("a filter has kinds, but the kind is given beside it")

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from . import _collect
 from ._asyncio import AsyncStream, AsyncWatch
 from ._collect import Progress
+from ._entities import EntityCollector
 from ._error import ReplaydError, SilentError, from_grpc
 from ._event import Format
 from ._request import (
@@ -193,7 +194,15 @@ class AsyncClient:
         `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
         `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
         """
-        session, collector = _collect.entities(replay, classes, fields, options)
+        if samples := _collect.samples(replay, classes, fields, options):
+            try:
+                return await self._collected(*samples)
+            except ReplaydError as error:
+                if error.reason != "BAD_REQUEST":
+                    raise
+        return await self._collected(*_collect.entities(replay, classes, fields, options))
+
+    async def _collected(self, session: Session, collector: Collector | EntityCollector) -> pyarrow.Table:
         async for response in self._responses(session):
             collector.take(response)
         return collector.table()

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from . import _collect
 from ._blocking import Stream, Watch
 from ._collect import Progress
+from ._entities import EntityCollector
 from ._error import ReplaydError, SilentError, from_grpc
 from ._event import Format
 from ._request import (
@@ -193,7 +194,15 @@ class Client:
         `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
         `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
         """
-        session, collector = _collect.entities(replay, classes, fields, options)
+        if samples := _collect.samples(replay, classes, fields, options):
+            try:
+                return self._collected(*samples)
+            except ReplaydError as error:
+                if error.reason != "BAD_REQUEST":
+                    raise
+        return self._collected(*_collect.entities(replay, classes, fields, options))
+
+    def _collected(self, session: Session, collector: Collector | EntityCollector) -> pyarrow.Table:
         for response in self._responses(session):
             collector.take(response)
         return collector.table()
