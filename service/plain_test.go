@@ -136,7 +136,7 @@ func (d plainDaemon) printed(tb testing.TB, req *replaydv1.StreamEventsRequest) 
 				tb.Fatal(err)
 			}
 			p := eventjson.New(list.Descriptor())
-			each, stringTable, err := p.List(wire)
+			each, stringTable, err := p.List(wire, nil, nil)
 			if err != nil {
 				tb.Fatal(err)
 			}

@@ -157,7 +157,7 @@ func (d *jsonDoors) connect(c *codec.Codec, path, kinds string) (events []string
 		if err != nil {
 			d.Fatal(err)
 		}
-		each, names, err := printer.List(wire)
+		each, names, err := printer.List(wire, nil, nil)
 		if err != nil {
 			d.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package datafile_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestUnpackedTiles(t *testing.T) {
 		}
 		files[name] = f
 	}
-	for i := range 70 {
+	for i := range 140 {
 		files[fmt.Sprint("scattered ", i)] = scattered(t, uint64(i))
 	}
 	for name, f := range files {
@@ -79,7 +80,15 @@ func TestUnpackedTiles(t *testing.T) {
 					}
 				}
 			case datafile.KindPhysicsTiles:
-				for _, p := range ev.PhysicsTiles.Tiles {
+				for i, p := range ev.PhysicsTiles.Tiles {
+					if i > 0 {
+						before := ev.PhysicsTiles.Tiles[i-1]
+						end := before.X + before.Columns
+						before.X, before.Columns = p.X, p.Columns
+						if end == p.X && reflect.DeepEqual(before, p) {
+							t.Errorf("%s: the run before %v does not have it", name, p)
+						}
+					}
 					for i := range p.Columns {
 						at := place{ev.PhysicsTiles.Layer, p.X + i, p.Y}
 						if got[at] != "" {
@@ -129,7 +138,7 @@ func scattered(t *testing.T, seed uint64) *datafile.File {
 	kind := [...]struct{ flag, stride int32 }{{0, 4}, {1, 4}, {2, 2}, {4, 6}, {8, 4}, {16, 4}, {32, 2}}[seed%7]
 	width, height := 1+random.Int32N(90), 1+random.Int32N(9)
 	tiles := make([]byte, width*height*kind.stride)
-	for i := range 1 + random.IntN(12) {
+	for i := range 1 + random.IntN(7) {
 		from := random.IntN(len(tiles))
 		for k := from; k < min(len(tiles), from+random.IntN(50)); k++ {
 			tiles[k] = byte(i / 3 * (200 + k%int(kind.stride)))

@@ -20,48 +20,125 @@ func (m *message) append(dst, b []byte, strings [][]byte, depth int) ([]byte, er
 	if depth == 0 {
 		return dst, fmt.Errorf("%w: nested too deeply", errMalformed)
 	}
-	var few [16]slot
-	slots := few[:]
-	if len(m.fields) > len(few) {
-		slots = make([]slot, len(m.fields))
+	start := len(dst)
+	dst, ordered, err := m.appendOrdered(dst, b, strings, depth)
+	if !ordered && err == nil {
+		dst, err = m.appendAny(dst[:start], b, strings, depth)
 	}
-	slots = slots[:len(m.fields)]
+	if len(dst) == start {
+		dst = append(dst, '{')
+	}
+	dst[start] = '{' // instead of the comma before the first field
+	return append(dst, '}'), err
+}
+
+// appendOrdered appends the fields of a message in one pass. It returns false if they are not written in the order in which they are
+// printed, each once: every protobuf library writes them so.
+func (m *message) appendOrdered(dst, b []byte, strings [][]byte, depth int) (_ []byte, ordered bool, err error) {
+	if !m.ascending {
+		return dst, false, nil
+	}
+	next := 0 // of the fields, to be printed
+	var last protowire.Number
+	var f *field // the last one, nil if it is unknown
+	for len(b) > 0 {
+		var in protoscan.Field
+		rest, ok := b, true
+		if len(b) > 1 && b[0] >= 1<<3 && b[0]&0x87 == 0 && b[1] < 0x80 { // a small number, as most are
+			in.Number, in.Value, rest = protowire.Number(b[0]>>3), uint64(b[1]), b[2:]
+		} else {
+			in, rest, ok = protoscan.Next(b)
+		}
+		switch {
+		case !ok:
+			return dst, false, errMalformed
+		case in.Number < last, in.Number == last && f != nil && !f.list:
+			return dst, false, nil
+		case in.Number == last: // an element of a list, which was printed
+			b = rest
+			continue
+		}
+		first := next
+		for next < len(m.fields) && m.fields[next].number < in.Number {
+			next++
+		}
+		if dst, err = m.appendUnset(dst, first, next, strings); err != nil {
+			return dst, false, err
+		}
+		if last, f = in.Number, nil; next < len(m.fields) && m.fields[next].number == last {
+			f = &m.fields[next]
+			next++
+			if dst = append(dst, f.key...); f.list {
+				dst, err = f.appendList(dst, b, strings, depth)
+			} else {
+				dst, err = f.appendValue(dst, in.Value, in.Bytes, strings, depth)
+			}
+			if err != nil {
+				return dst, false, err
+			}
+		}
+		b = rest
+	}
+	dst, err = m.appendUnset(dst, next, len(m.fields), strings)
+	return dst, err == nil, err
+}
+
+// appendAny appends the fields of a message, which may come in any order.
+func (m *message) appendAny(dst, b []byte, strings [][]byte, depth int) ([]byte, error) {
+	slots := make([]slot, len(m.fields))
 	if err := m.scan(slots, b); err != nil {
 		return dst, err
 	}
-	dst = append(dst, '{')
-	comma := false
 	for i := range m.fields {
-		f, s := &m.fields[i], &slots[i]
-		if !s.set && f.presence {
-			continue
-		}
-		if comma {
-			dst = append(dst, ',')
-		}
-		comma = true
-		dst = append(dst, f.key...)
 		var err error
-		if dst, err = f.append(dst, b, s, strings, depth); err != nil {
+		if f := &m.fields[i]; slots[i].set {
+			dst, err = f.append(append(dst, f.key...), b, &slots[i], strings, depth)
+		} else {
+			dst, err = m.appendUnset(dst, i, i+1, strings)
+		}
+		if err != nil {
 			return dst, err
 		}
 	}
-	return append(dst, '}'), nil
+	return dst, nil
+}
+
+// appendUnset appends the fields from one to before another, none of which is set, if they are printed then.
+func (m *message) appendUnset(dst []byte, from, to int, strings [][]byte) (_ []byte, err error) {
+	if from == to {
+		return dst, nil
+	}
+	start := 0
+	if from > 0 {
+		start = m.fields[from-1].unset
+	}
+	if !m.refs {
+		return append(dst, m.unset[start:m.fields[to-1].unset]...), nil
+	}
+	for i := from; i < to && err == nil; i++ {
+		f := &m.fields[i]
+		if f.ref && !f.list && !f.presence {
+			dst, err = f.appendValue(append(dst, f.key...), 0, nil, strings, maxDepth)
+		}
+		dst = append(dst, m.unset[start:f.unset]...)
+		start = f.unset
+	}
+	return dst, err
 }
 
 // append appends a field's value. b is the message that contains the field.
 func (f *field) append(dst, b []byte, s *slot, strings [][]byte, depth int) ([]byte, error) {
-	if f.list {
-		return f.appendList(dst, b, s, strings, depth)
+	switch {
+	case !f.list:
+		return f.appendValue(dst, s.value, s.bytes, strings, depth)
+	case s.set:
+		return f.appendList(dst, b, strings, depth)
 	}
-	return f.appendValue(dst, s.value, s.bytes, strings, depth)
+	return append(dst, "[]"...), nil
 }
 
-func (f *field) appendList(dst, b []byte, s *slot, strings [][]byte, depth int) ([]byte, error) {
+func (f *field) appendList(dst, b []byte, strings [][]byte, depth int) ([]byte, error) {
 	dst = append(dst, '[')
-	if !s.set {
-		return append(dst, ']'), nil
-	}
 	comma := false
 	var err error
 	one := func(value uint64, bytes []byte) {
@@ -127,11 +204,11 @@ func (f *field) appendValue(dst []byte, v uint64, bytes []byte, strings [][]byte
 		}
 		return strconv.AppendInt(dst, int64(int32(v)), 10), nil
 	case protoreflect.Int32Kind, protoreflect.Sfixed32Kind:
-		return strconv.AppendInt(dst, int64(int32(v)), 10), nil
+		return appendInt(dst, int64(int32(v))), nil
 	case protoreflect.Sint32Kind:
-		return strconv.AppendInt(dst, protowire.DecodeZigZag(v&math.MaxUint32), 10), nil
+		return appendInt(dst, protowire.DecodeZigZag(v&math.MaxUint32)), nil
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		return strconv.AppendUint(dst, v&math.MaxUint32, 10), nil
+		return appendInt(dst, int64(v&math.MaxUint32)), nil
 	case protoreflect.Int64Kind, protoreflect.Sfixed64Kind:
 		return quoted(dst, func(b []byte) []byte { return strconv.AppendInt(b, int64(v), 10) }), nil
 	case protoreflect.Sint64Kind:

@@ -31,12 +31,13 @@ func New(list protoreflect.MessageDescriptor) *Printer {
 	return p
 }
 
-// List splits the bytes of an event list into its events and the strings that they refer to. It copies nothing.
-func (p *Printer) List(b []byte) (events, strings [][]byte, err error) {
+// List splits the bytes of an event list into its events and the strings that they refer to. It copies nothing, and appends to
+// the two lists, which may be those of another batch.
+func (p *Printer) List(b []byte, events, strings [][]byte) (_, _ [][]byte, err error) {
 	for len(b) > 0 {
 		f, rest, ok := protoscan.Next(b)
 		if !ok {
-			return nil, nil, errMalformed
+			return events, strings, errMalformed
 		}
 		b = rest
 		switch {
@@ -75,7 +76,7 @@ func (p *Printer) AppendLine(dst []byte, at Place, event []byte, strings [][]byt
 	dst = append(dst, `","offset":"`...)
 	dst = strconv.AppendInt(dst, at.Offset, 10)
 	dst = append(dst, `","index":"`...)
-	dst = strconv.AppendInt(dst, at.Index, 10)
+	dst = appendInt(dst, at.Index)
 	return p.appendEvent(append(dst, '"'), event, strings)
 }
 
@@ -90,12 +91,9 @@ func (p *Printer) appendEvent(dst, event []byte, strings [][]byte) ([]byte, erro
 		return dst, err
 	}
 	dst = append(dst, `,"at_tick":`...)
-	dst = strconv.AppendInt(dst, int64(top.tick), 10)
+	dst = appendInt(dst, int64(top.tick))
 	if f := top.kind; f != nil {
-		dst = append(dst, `,"kind":"`...)
-		dst = append(dst, f.name...)
-		dst = append(dst, '"', ',')
-		dst = append(dst, f.key...)
+		dst = append(dst, f.start...)
 		if dst, err = f.message.append(dst, top.body, strings, maxDepth); err != nil {
 			return dst, err
 		}
@@ -119,7 +117,6 @@ func (p *Printer) appendRest(dst, event []byte, strings [][]byte) ([]byte, error
 		if f.isKind || i == p.tick || !slots[i].set {
 			continue
 		}
-		dst = append(dst, ',')
 		dst = append(dst, f.key...)
 		var err error
 		if dst, err = f.append(dst, event, &slots[i], strings, maxDepth); err != nil {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -19,6 +21,7 @@ import (
 	"github.com/replayd/replayd/proto/eventjson"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	optionsv1 "github.com/replayd/replayd/proto/replayd/options/v1"
+	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -254,6 +257,89 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
+// TestAnyOrder: the fields of an event may come in any order, several times, and beside others that the program does not know. Only
+// the last value of a field counts.
+func TestAnyOrder(t *testing.T) {
+	unknown := protowire.AppendVarint(protowire.AppendTag(nil, 1000, protowire.VarintType), 5)
+	for _, list := range lists() {
+		p := eventjson.New(list)
+		kinds := kindsOf(list)
+		for i := range kinds.Len() {
+			kind := kinds.Get(i)
+			event := dynamicpb.NewMessage(kind.ContainingMessage())
+			fill(rand.New(rand.NewPCG(2, uint64(i))), event.Mutable(kind).Message(), 1)
+			body, err := proto.Marshal(event.Get(kind).Message().Interface())
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := func(body []byte) string {
+				wire := protowire.AppendBytes(protowire.AppendTag(nil, kind.Number(), protowire.BytesType), body)
+				var refs [][]byte
+				for _, s := range texts {
+					refs = append(refs, []byte(s))
+				}
+				line, err := p.AppendLine(nil, eventjson.Place{}, wire, refs)
+				if err != nil {
+					t.Errorf("%s: %v", kind.Name(), err)
+				}
+				return string(line)
+			}
+			var fields [][]byte
+			var doubled, reversed []byte
+			for rest := body; len(rest) > 0; {
+				number, _, n := protowire.ConsumeField(rest)
+				fields = append(fields, rest[:n])
+				if f := kind.Message().Fields().ByNumber(number); !f.IsList() {
+					doubled = protowire.AppendVarint(protowire.AppendTag(doubled, number, protowire.VarintType), 1)
+				}
+				doubled = append(append(doubled, rest[:n]...), unknown...)
+				rest = rest[n:]
+			}
+			slices.SortStableFunc(fields, func(a, b []byte) int { // elements of a list stay in order
+				first, _, _ := protowire.ConsumeTag(a)
+				second, _, _ := protowire.ConsumeTag(b)
+				return int(second - first)
+			})
+			for _, f := range fields {
+				reversed = append(reversed, f...)
+			}
+			want := line(body)
+			if got := line(reversed); got != want {
+				t.Errorf("reversed: %s, want %s", got, want)
+			}
+			if got := line(doubled); got != want {
+				t.Errorf("doubled: %s, want %s", got, want)
+			}
+			if got := line(append(bytes.Clone(body), bytes.Repeat(unknown, 2)...)); got != want {
+				t.Errorf("unknown fields: %s, want %s", got, want)
+			}
+		}
+	}
+}
+
+// TestAllocations: nothing is allocated for an event whose fields are in order.
+func TestAllocations(t *testing.T) {
+	list := &teehistorianv1.EventList{Events: []*teehistorianv1.Event{
+		{AtTick: 700, Kind: &teehistorianv1.Event_PlayerDiff{PlayerDiff: &teehistorianv1.PlayerDiff{ClientId: 3, Dx: -5, X: proto.Int32(1234)}}},
+		{AtTick: 700, Kind: &teehistorianv1.Event_InputDiff{InputDiff: &teehistorianv1.InputDiff{Input: &teehistorianv1.Input{Fire: 70}}}},
+	}}
+	wire, err := proto.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := eventjson.New(list.ProtoReflect().Descriptor())
+	var events, names [][]byte
+	var line []byte
+	if n := testing.AllocsPerRun(100, func() {
+		events, names, _ = p.List(wire, events[:0], names[:0])
+		for _, e := range events {
+			line, _ = p.AppendLine(line[:0], eventjson.Place{Sequence: 1 << 40, Offset: 1 << 30}, e, names)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations for two events", n)
+	}
+}
+
 // TestTimes: what is no time of the years 1 to 9999 is an error, and no line.
 func TestTimes(t *testing.T) {
 	p := eventjson.New((&demv1.EventList{}).ProtoReflect().Descriptor())
@@ -299,7 +385,7 @@ func FuzzMalformed(f *testing.F) {
 	f.Add(uint8(0), []byte{0x08, 0x05, 0x12, 0x02, 0x08, 0x01})
 	f.Fuzz(func(t *testing.T, format uint8, data []byte) {
 		p := printers[int(format)%len(printers)]
-		events, refs, err := p.List(data)
+		events, refs, err := p.List(data, nil, nil)
 		if err == nil {
 			for _, e := range events {
 				if line, err := p.AppendLine(nil, eventjson.Place{}, e, refs); err == nil && !json.Valid(bytes.ToValidUTF8(line, nil)) {

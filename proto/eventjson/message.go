@@ -15,12 +15,18 @@ type message struct {
 	fields []field       // in the order of the .proto
 	index  map[int32]int // from field number to index in fields
 	small  [64]int8      // index in fields by small field number; -1 if there is none
+
+	ascending bool   // fields are in the order of their numbers, in which messages are written
+	unset     string // keys and values of all fields when they are not set, but for those that are not printed then
+	refs      bool   // there are others, whose values depend on the batch
 }
 
 type field struct {
 	number   protowire.Number
 	name     string
-	key      string // `"name":`
+	key      string // `,"name":`
+	start    string // what a line of this kind has before the value
+	unset    int    // where the field's part of the message's unset ends
 	kind     protoreflect.Kind
 	list     bool
 	packed   bool           // a list of numbers, which may be packed
@@ -37,7 +43,7 @@ func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*m
 	if m := done[d.FullName()]; m != nil {
 		return m
 	}
-	m := &message{index: map[int32]int{}}
+	m := &message{index: map[int32]int{}, ascending: true}
 	done[d.FullName()] = m
 	for i := range m.small {
 		m.small[i] = -1
@@ -45,9 +51,10 @@ func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*m
 	for i := range d.Fields().Len() {
 		fd := d.Fields().Get(i)
 		f := field{
-			number: fd.Number(), name: string(fd.Name()), key: `"` + string(fd.Name()) + `":`, kind: fd.Kind(), list: fd.IsList(),
+			number: fd.Number(), name: string(fd.Name()), key: `,"` + string(fd.Name()) + `":`, kind: fd.Kind(), list: fd.IsList(),
 			presence: fd.HasPresence(),
 		}
+		f.start = `,"kind":"` + f.name + `"` + f.key
 		f.element, f.packed = elementType(fd.Kind())
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 			f.isKind = o.Name() == "kind" && d.Name() == "Event"
@@ -67,6 +74,13 @@ func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*m
 		} else {
 			m.index[int32(n)] = i
 		}
+		if !f.presence && (f.list || !f.ref) {
+			unset, _ := f.append([]byte(f.key), nil, &slot{}, nil, maxDepth) // no bytes are malformed
+			m.unset += string(unset)
+		}
+		f.unset = len(m.unset)
+		m.refs = m.refs || f.ref && !f.presence && !f.list
+		m.ascending = m.ascending && (i == 0 || m.fields[i-1].number < f.number)
 		m.fields = append(m.fields, f)
 	}
 	return m

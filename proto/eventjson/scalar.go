@@ -12,6 +12,23 @@ import (
 
 func quoted(dst []byte, f func([]byte) []byte) []byte { return append(f(append(dst, '"')), '"') }
 
+// appendInt appends a number. Most have few digits.
+func appendInt(dst []byte, v int64) []byte {
+	n := uint64(v)
+	if v < 0 {
+		dst, n = append(dst, '-'), -n
+	}
+	switch {
+	case n < 10:
+		return append(dst, '0'+byte(n))
+	case n < 100:
+		return append(dst, '0'+byte(n/10), '0'+byte(n%10))
+	case n < 1000:
+		return append(dst, '0'+byte(n/100), '0'+byte(n/10%10), '0'+byte(n%10))
+	}
+	return strconv.AppendUint(dst, n, 10)
+}
+
 // AppendFloat appends a number of 32 or 64 bits as protojson formats it: infinities and NaN as text.
 func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch {

@@ -39,6 +39,8 @@ type printer struct {
 	over    bool // the end of the stream was printed
 	formats map[protoreflect.FullName]*eventjson.Printer
 	out     []byte
+	each    [][]byte // event of the last batch, to use the memory again
+	texts   [][]byte
 
 	// Of a subscription:
 	names  map[uint32][]byte // of the replays that have begun, as JSON, by number
@@ -256,8 +258,8 @@ func (p *printer) list(field protoreflect.FieldDescriptor, list []byte, sequence
 		}
 		p.formats[name] = printer
 	}
-	events, strings, err := printer.List(list)
-	if err != nil {
+	events, strings, err := printer.List(list, p.each[:0], p.texts[:0])
+	if p.each, p.texts = events, strings; err != nil {
 		return err
 	}
 	for i, event := range events {

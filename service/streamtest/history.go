@@ -277,7 +277,7 @@ func (c *canon) events(b *batch) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, strings, err := l.printer.List(b.list)
+	all, strings, err := l.printer.List(b.list, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (o *Oracle) add(c *canon, b *batch) error {
 		return fmt.Errorf("%d events have %d offsets and %d indexes", len(texts), len(b.offsets), len(b.indexes))
 	}
 	printer := c.lists[b.field].printer
-	raw, names, err := printer.List(b.list)
+	raw, names, err := printer.List(b.list, nil, nil)
 	if err != nil {
 		return err
 	}
