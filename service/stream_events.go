@@ -83,6 +83,9 @@ func StreamFile(
 	return stream.Run(ctx, c, send)
 }
 
+// columnBytes is the size of values at which a batch of columns is full. Each column of each table of a batch costs a little.
+const columnBytes = 1 << 20
+
 // StreamColumns is StreamFile for a send that takes the columns of tables as they are: see [stream.Tables]. The request must ask for
 // tables.
 func StreamColumns(
@@ -94,6 +97,7 @@ func StreamColumns(
 	}
 	if c.Replay.Tables != nil {
 		c.Replay.Tables.Encoder = nil
+		c.Replay.Tables.Bytes = columnBytes
 	}
 	c.Version = by.Version
 	return stream.Run(ctx, c, send)

@@ -18,7 +18,7 @@ type walk struct {
 
 // add adds the values of an array, which packer.unpack has returned.
 func (c *chunk) add(a arrow.Array) {
-	if len(c.leaf.way) == 1 && c.flat(a) || c.nothing(a) {
+	if c.nothing(a) || c.flat(a) {
 		return
 	}
 	w := walk{to: c, way: c.leaf.way, arrays: make([]arrow.Array, len(c.leaf.way))}
@@ -61,8 +61,16 @@ func (c *chunk) nothing(a arrow.Array) bool {
 	return true
 }
 
-// flat adds the numbers of a column that has nothing below it, a page at a time and not value by value. It returns false for other values.
+// flat adds the numbers of a column, a page at a time and not value by value, if it has no lists, and no structs that are missing. It
+// returns false for other values.
 func (c *chunk) flat(a arrow.Array) bool {
+	last := len(c.leaf.way) - 1
+	for _, at := range c.leaf.way[:last] {
+		if at.kind != arrow.STRUCT || at.field < 0 || a.NullN() > 0 {
+			return false
+		}
+		a = a.(*array.Struct).Field(0)
+	}
 	var ok bool
 	if c.wide, ok = widened(c.wide[:0], a); !ok {
 		return false
@@ -73,11 +81,13 @@ func (c *chunk) flat(a arrow.Array) bool {
 		if a.NullN() > 0 || c.dictionary.open && len(c.dictionary.data)+8*n > maxDictionaryBytes { // the dictionary may close
 			n = 1
 		}
-		if c.leaf.def > 0 && a.IsNull(from) {
-			c.def = append(c.def, 0)
+		if c.leaf.way[last].nullable && a.IsNull(from) {
+			c.def = append(c.def, c.leaf.def-1)
 			c.missing++
 		} else {
-			c.def = append(c.def, bytes.Repeat([]byte{1}, n*int(c.leaf.def))...)
+			if c.leaf.def > 0 {
+				c.def = append(c.def, bytes.Repeat([]byte{c.leaf.def}, n)...)
+			}
 			for _, v := range c.wide[from : from+n] {
 				c.number(v)
 			}

@@ -10,7 +10,7 @@ var pages = encoder()
 
 func encoder() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithZeroFrames(true), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(pageWindow),
-		zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(false))
+		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false))
 	if err != nil {
 		panic(err) //nolint:forbidigo // these options are valid
 	}
