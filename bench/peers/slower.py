@@ -3,8 +3,8 @@
 
     make slower BASE=main~20
 
-The figure of a path is the ratio of its processor time to that of the base, in rounds whose order alternates. It has become slower if that
-is, with 99 % confidence, more by LIMIT than the base: the lower bound of the median's interval says so, whatever the noise is like.
+The figure of a path is the ratio of its processor time to that of the base, the median of rounds whose order alternates. There are as many
+rounds as it takes until its interval does not contain LIMIT: some ten on an idle machine, up to the last of ROUNDS on a busy one.
 Replays are made of the samples; the corpus is not needed.
 """
 
@@ -22,15 +22,27 @@ import build
 from build import CACHE, HERE, ROOT
 from peers import ONE, Daemon, Side, Table, daemon
 
-LIMIT = 1.05
+LIMIT, ROUNDS = 1.05, (11, 22, 44, 88, 176)
 
 
-def lower(ratios: list[float], confidence: float = 0.99) -> float:
-    """The value that the median of such ratios exceeds, with this confidence: how many are above the median is binomial."""
-    below, rank = 0.0, 0
-    while (below := below + math.comb(len(ratios), rank) / 2 ** len(ratios)) <= 1 - confidence:
+def interval(ratios: list[float], confidence: float = 0.99) -> tuple[float, float]:
+    """Where the median of such ratios is, at either end with this confidence: how many are below the median is binomial."""
+    below, rank = 0.0, -1
+    while (below := below + math.comb(len(ratios), rank + 1) / 2 ** len(ratios)) <= 1 - confidence:
         rank += 1
-    return sorted(ratios)[rank - 1] if rank else 0.0
+    return (sorted(ratios)[rank], sorted(ratios)[-1 - rank]) if rank >= 0 else (0.0, math.inf)
+
+
+def compare(before: Side, after: Side) -> list[float]:
+    """The ratios of as many rounds as it takes to be certain."""
+    ratios: list[float] = []
+    for rounds in ROUNDS:
+        was, now = Table(rounds - len(ratios)).turns([before, after], rounds)
+        ratios += [n["cpu"] / w["cpu"] for w, n in zip(was, now)]
+        low, high = interval(ratios)
+        if low > LIMIT or high < LIMIT:
+            break
+    return ratios
 
 
 def programs(tree: Path, to: Path) -> Path:
@@ -75,7 +87,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", help="a commit")
     parser.add_argument("only", nargs="*", metavar="PATH", help="only paths that contain one of these texts")
-    parser.add_argument("--rounds", type=int, default=21)
     arguments = parser.parse_args()
     tree, work = CACHE / "base", CACHE / "slower"
     subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, stderr=subprocess.DEVNULL)
@@ -90,18 +101,18 @@ def main() -> int:
     build.run(new / "peers", "lengthen", sample, recording, 4 << 20)
     build.run(new / "peers", "match", match, 4)
     slower = []
-    print("| path | time to the base's | at least (99 %) | |\n|---|---|---|---|")
+    print("| path | time to the base's | between (99 %) | rounds | |\n|---|---|---|---|---|", flush=True)
     with daemon(replays, program=str(old / "replayd"), environment=ONE) as a, daemon(replays, program=str(new / "replayd"), environment=ONE) as b:
         before, after = paths(old, a, recording, match), paths(new, b, recording, match)
         for path in before:
             if arguments.only and not any(text in path for text in arguments.only):
                 continue
-            was, now = Table(arguments.rounds).turns([before[path], after[path]])
-            ratios = [n["cpu"] / w["cpu"] for w, n in zip(was, now)]
-            if (bound := lower(ratios)) > LIMIT:
-                slower.append(path)
-            print(f"| {path} | {statistics.median(ratios):.3f} | {bound:.3f} | {'**slower**' if bound > LIMIT else ''} |", flush=True)
-    print(f"\n{len(slower)} slower by more than {LIMIT - 1:.0%}; {arguments.rounds} rounds, load {os.getloadavg()[0]:.1f}")
+            ratios = compare(before[path], after[path])
+            low, high = interval(ratios)
+            said = "**slower**" if low > LIMIT else "" if high < LIMIT else "not certain"
+            slower += [path] if low > LIMIT else []
+            print(f"| {path} | {statistics.median(ratios):.3f} | {low:.3f}, {high:.3f} | {len(ratios)} | {said} |", flush=True)
+    print(f"\n{len(slower)} slower by more than {LIMIT - 1:.0%}; load {os.getloadavg()[0]:.1f}")
     return 1 if slower else 0
 
 
