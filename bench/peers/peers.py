@@ -60,6 +60,8 @@ class Side:
         if self.daemon:
             found["daemon"] = busy(self.daemon) - daemon
             found["cpu"] += found["daemon"]
+        if found.get("n"):
+            found["each"] = found["cpu"] / found["n"] * self.runs
         return {key: value / self.runs for key, value in found.items()}
 
 
@@ -267,9 +269,9 @@ def entities(t: Table) -> None:
             if file == newer:  # it cannot read the others
                 others.append((in_python("demoparser2 0.42.0, parse_ticks()", "demoparser2_players", runs, file), 1))
             t.compare(f"place, health, armour, team of each player each tick, CS2 {what}", d.table("players", runs, Path(file).name), *others)
-        boon = in_python("boon 0.19.0, at a fifth of the ticks", "boon_troopers", 10, deadlock)
+        boon = in_python("boon 0.19.0, a row at each packet", "boon_troopers", 10, deadlock)
         t.compare("Deadlock troopers, a row at each change", d.table("troopers_changed", 10, "deadlock.dem"), (boon, 1))
-        t.compare("Deadlock troopers, a row at each tick", d.table("troopers", 10, "deadlock.dem"), (boon, 1))
+        t.compare("Deadlock troopers, a row at each tick: time of a row", d.table("troopers", 10, "deadlock.dem"), (boon, 1), key="each")
         game_events = in_python("demoparser2 0.42.0, parse_events()", "demoparser2_game_events", 20, newer)
         t.compare("all game events, CS2 14065", d.table("game_events", 20, "14065.dem"), (game_events, 1))
 

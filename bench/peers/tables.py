@@ -59,11 +59,11 @@ class Replayd:
         return len(self.client.entities(self.name, "CCSPlayerPawn", BODY, every=1))
 
     def troopers(self) -> int:
-        """Rows at each tick; boon has them at a fifth of the ticks or so: compare rows, too."""
+        """A row at each tick, which are some 13 times as many as boon's."""
         return len(self.client.entities(self.name, "CNPC_Trooper*", TROOPER, every=1))
 
     def troopers_changed(self) -> int:
-        """A row for each change, at the packets that boon has rows of."""
+        """A row for each change: fewer than boon's, which has one at each packet, as nothing changes in some."""
         return len(self.client.entities(self.name, ["CNPC_Trooper", "CNPC_TrooperBoss"], TROOPER))
 
     def game_events(self) -> int:
