@@ -101,7 +101,7 @@ endif
 .PHONY: race
 race: ## Run all tests with the race detector, as each night does
 	$(GO) build -o .cache/testreport ./tools/testreport
-	$(GO) test $(TESTS) -race $$($(GO) list $(FIRST) ./...) | .cache/testreport
+	$(GO) test $(TESTS) -timeout 90m -race $$($(GO) list $(FIRST) ./...) | .cache/testreport
 
 .PHONY: e2e
 e2e: build page/node_modules/.bin/esbuild ## Run the tests against a real DDNet server with real clients (root with apt-get, or an installed server). CRASHES=100 kills more servers
