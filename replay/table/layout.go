@@ -122,8 +122,11 @@ func alternatives(fields []Field, name string) []string {
 	return names
 }
 
-// remaining returns the fields that the table has.
+// remaining returns the fields that the table has. If it has all, they are not copied.
 func remaining(fields []Field, there []bool) []Field {
+	if !slices.Contains(there[:width(fields)], false) {
+		return slices.Clip(fields)
+	}
 	var some []Field
 	for i := range fields {
 		if there[0] {
