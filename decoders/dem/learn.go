@@ -89,21 +89,27 @@ func (d *Decoder) learnOnce(message []byte) (refuted bool) {
 // lessonKey identifies all that infer reads.
 func (d *Decoder) lessonKey(message []byte) lessonKey {
 	h := sha256.New()
+	part := make([]byte, 0, 256)
+	begin := func(id, size int) { part = binary.LittleEndian.AppendUint64(part[:0], uint64(id)<<32|uint64(size)) }
 	h.Write(d.world.schema.Sum[:])
-	told := binary.LittleEndian.AppendUint32(nil, math.Float32bits(d.match.interval))
-	told = binary.LittleEndian.AppendUint32(told, uint32(d.world.classBits))
+	begin(d.world.classBits, len(d.world.classes))
+	h.Write(binary.LittleEndian.AppendUint32(part, math.Float32bits(d.match.interval)))
 	for id, c := range d.world.classes {
 		if c != nil && c.Root != nil {
 			name := d.Name(c.Name)
-			told = append(binary.LittleEndian.AppendUint64(told, uint64(id)<<32|uint64(len(name))), name...)
+			begin(id, len(name))
+			part = append(part, name...)
+			h.Write(part)
 		}
 	}
-	told = binary.LittleEndian.AppendUint64(told, math.MaxUint64) // after the last class
+	begin(math.MaxInt32, len(d.world.learn.changed))
+	h.Write(part)
 	for _, id := range d.world.learn.changed {
 		value, _ := d.classBaseline(id)
-		told = append(binary.LittleEndian.AppendUint64(told, uint64(id)<<32|uint64(len(value))), value...)
+		begin(int(id), len(value))
+		h.Write(part)
+		h.Write(value)
 	}
-	h.Write(binary.LittleEndian.AppendUint64(told, math.MaxUint64))
 	h.Write(message)
 	return lessonKey(h.Sum(nil))
 }

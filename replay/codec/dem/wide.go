@@ -295,13 +295,13 @@ type wide struct {
 	cases  []dem.FieldValueValueCase // by column, of lists those of their elements
 	lists  []bool                    // by column
 	byName []widePlace               // by the decoder's numbers of names
-	values [][]*dem.FieldValue       // of a sample, by column: one, or all elements
+	values [][]int                   // of a sample, by column: the index of one of its fields, or of those of all elements; -1 for a missing one
 }
 
 // widePlace is where the values of a field are: in a column of its own, and in one of a list, as an element. Columns are -1 where there is none.
 type widePlace struct {
 	met                   bool
-	column, list, element int
+	column, list, element int32
 }
 
 // newWide returns what appends samples to the tables of a layout, nil if these are as generated.
@@ -324,7 +324,7 @@ func newWide(l *table.Layout) *wide {
 		w.lists = append(w.lists, list)
 		w.cases = append(w.cases, dem.FieldValueValueCase(slices.IndexFunc(columnTypes[:], func(f table.Field) bool { return f.Type == of.Type && (f.Nullable || f.Type == table.List) })))
 	}
-	w.values = make([][]*dem.FieldValue, len(fields))
+	w.values = make([][]int, len(fields))
 	return w
 }
 
@@ -344,7 +344,7 @@ func (w *wide) place(number uint32, name func(uint32) string) widePlace {
 func (w *wide) find(name string) widePlace {
 	p := widePlace{met: true, column: -1, list: -1}
 	if i, ok := w.places[name]; ok {
-		p.column = i
+		p.column = int32(i)
 	}
 	parts := strings.Split(name, ".")
 	for at, part := range parts {
@@ -354,7 +354,7 @@ func (w *wide) find(name string) widePlace {
 		}
 		parts[at] = "*"
 		if i, ok := w.places[strings.Join(parts, ".")]; ok {
-			p.list, p.element = i, int(element)
+			p.list, p.element = int32(i), int32(element)
 		}
 		parts[at] = part
 	}
@@ -372,8 +372,8 @@ func (w *wide) add(to *table.Set, at decoders.Position, tick int32, s *dem.Sampl
 			continue
 		}
 		p := w.place(f.Field, name)
-		w.set(p.column, 0, f)
-		w.set(p.list, p.element, f)
+		w.set(p.column, 0, i, f)
+		w.set(p.list, p.element, i, f)
 	}
 	c := to.Begin(uint8(dem.KindSampleEntity), at, tick)
 	c[0].Uint32(s.Index)
@@ -384,30 +384,36 @@ func (w *wide) add(to *table.Set, at decoders.Position, tick int32, s *dem.Sampl
 		switch {
 		case w.lists[i]:
 			c[0].Items(len(values))
-			for _, f := range values {
-				appendValue(c[1:], w.cases[i], f)
+			for _, at := range values {
+				appendValue(c[1:], w.cases[i], fieldAt(s, at))
 			}
 		case len(values) == 0:
 			appendValue(c, w.cases[i], nil)
 		default:
-			appendValue(c, w.cases[i], values[0])
+			appendValue(c, w.cases[i], fieldAt(s, values[0]))
 		}
 		c = c[c[0].Width():]
 	}
 	c[0].Bool(s.OutOfView)
 }
 
-// set sets a value of a sample in a column, if there is one and it is of the column's type.
-func (w *wide) set(column, element int, f *dem.FieldValue) {
+// set sets a value of a sample, which is at an index, in a column, if there is one and it is of the column's type.
+func (w *wide) set(column, element int32, at int, f *dem.FieldValue) {
 	if column < 0 || f.ValueCase != w.cases[column] {
 		return
 	}
-	values := w.values[column]
-	for len(values) <= element {
-		values = append(values, nil)
+	for len(w.values[column]) <= int(element) {
+		w.values[column] = append(w.values[column], -1)
 	}
-	values[element] = f
-	w.values[column] = values
+	w.values[column][element] = at
+}
+
+// fieldAt returns the field of a sample at an index, nil for -1.
+func fieldAt(s *dem.SampleEntity, at int) *dem.FieldValue {
+	if at < 0 {
+		return nil
+	}
+	return &s.Fields[at]
 }
 
 // appendValue appends a value, which may be missing, to a column for values of a case.
