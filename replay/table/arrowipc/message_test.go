@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/protobuf/proto"
 
@@ -124,6 +125,32 @@ func TestMessages(t *testing.T) {
 	}
 	if sizes[true] > sizes[false]*3/4 {
 		t.Errorf("%d bytes, compressed %d", sizes[false], sizes[true])
+	}
+}
+
+// TestPacked: buffers of all sizes are compressed, in one block each, but small ones and those that are too large for a block.
+func TestPacked(t *testing.T) {
+	layout := (&table.Format{Name: "one", Kinds: []table.Kind{{}, {Name: "thing", Fields: []table.Field{{Name: "data", Type: table.Binary}}}}}).Layout(false)
+	for n, packs := range map[int]bool{100: false, 1 << 10: true, 64 << 10: true, 64<<10 + 1: true, 256<<10 + 1: true, 1<<20 + 1: true, 4 << 20: true, 4<<20 + 1: false} {
+		set, many := table.NewSet(layout), arrowipc.NewMany(layout, 1, true)
+		value := bytes.Repeat([]byte("0123456789"), n/10+1)[:n]
+		set.Begin(1, decoders.Position{}, 0)[0].Binary(value)
+		schema, err := many.Schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := append(schema, many.Append("a", set.Table(1))...)
+		if packed := len(stream)-len(schema) < n/2+2<<10; packed != (packs || n < 1<<10) {
+			t.Errorf("%d bytes take %d", n, len(stream)-len(schema))
+		}
+		r, err := ipc.NewReader(bytes.NewReader(stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Next() || !bytes.Equal(r.RecordBatch().Column(5).(*array.Binary).Value(0), value) {
+			t.Errorf("%d bytes: another value, %v", n, r.Err())
+		}
+		r.Release()
 	}
 }
 

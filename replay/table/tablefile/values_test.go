@@ -39,6 +39,7 @@ var every = func() []arrow.Field {
 	return slices.Concat(one, []arrow.Field{
 		must("ids", arrow.ListOfNonNullable(arrow.PrimitiveTypes.Uint64)),
 		may("names", arrow.ListOf(name)),
+		may("there", arrow.StructOf(may("x", arrow.PrimitiveTypes.Int32), must("at", arrow.StructOf(may("y", arrow.PrimitiveTypes.Float64))))),
 		may("place", arrow.StructOf(may("x", arrow.PrimitiveTypes.Int32), must("y", arrow.BinaryTypes.String))),
 		may("units", arrow.ListOf(arrow.StructOf(
 			may("id", arrow.PrimitiveTypes.Int64), must("tags", arrow.ListOf(arrow.BinaryTypes.String)), may("name", name),
@@ -54,9 +55,9 @@ type source struct {
 	different, missing int
 }
 
-// fill appends a value of a field to a builder.
+// fill appends a value of a field to a builder. A field "there" is never missing.
 func (s source) fill(t *testing.T, to array.Builder, f arrow.Field) {
-	if f.Nullable && s.IntN(10) < s.missing {
+	if f.Nullable && f.Name != "there" && s.IntN(10) < s.missing {
 		to.AppendNull()
 		return
 	}
