@@ -18,7 +18,7 @@ const (
 const tileUnits = 32
 
 // derived makes the events that are derived from a layer's data: unpacked tiles, entities, links and bounds. They follow all
-// others of the layer, from a second pass over its data.
+// others of the layer, from a second pass over its data, unless they are only bounds, which the first pass finds.
 type derived struct {
 	ended   bool // all data of the layer was read,
 	checked bool // and the rest of the blob, which checks its checksum

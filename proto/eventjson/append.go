@@ -43,7 +43,8 @@ func (m *message) appendOrdered(dst, b []byte, strings [][]byte, depth int) (_ [
 	var f *field // the last one, nil if it is unknown
 	for len(b) > 0 {
 		var in protoscan.Field
-		rest, ok := b, true
+		var rest []byte
+		ok := true
 		if len(b) > 1 && b[0] >= 1<<3 && b[0]&0x87 == 0 && b[1] < 0x80 { // a small number, as most are
 			in.Number, in.Value, rest = protowire.Number(b[0]>>3), uint64(b[1]), b[2:]
 		} else {

@@ -317,6 +317,16 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
+// TestNoNumber: no field has the number 0.
+func TestNoNumber(t *testing.T) {
+	list := (&teehistorianv1.EventList{}).ProtoReflect().Descriptor()
+	wire := protowire.AppendTag(nil, kindsOf(list).ByName("player_diff").Number(), protowire.BytesType)
+	wire = protowire.AppendBytes(wire, []byte{0, 5})
+	if line, err := eventjson.New(list).AppendLine(nil, eventjson.Place{}, wire, nil); err == nil {
+		t.Errorf("%s", line)
+	}
+}
+
 // TestAllocations: nothing is allocated for an event whose fields are in order.
 func TestAllocations(t *testing.T) {
 	list := &teehistorianv1.EventList{Events: []*teehistorianv1.Event{
