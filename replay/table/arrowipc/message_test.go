@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func every() *table.Format {
 	for typ := table.Bool; typ <= table.Name; typ++ {
 		leaves = append(leaves, table.Field{Name: typ.String(), Type: typ, Nullable: true})
 	}
-	leaves = leaves[:len(leaves):len(leaves)]
+	leaves = slices.Clip(leaves)
 	nest := table.Field{Name: "nest", Type: table.Struct, Nullable: true, Fields: leaves}
 	item := table.Field{Name: "item", Type: table.Struct, Nullable: true, Fields: append(leaves, nest)}
 	list := table.Field{Name: "list", Type: table.List, Nullable: true, Fields: []table.Field{item}}
@@ -139,7 +140,7 @@ func TestPacked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := append(schema, many.Append("a", set.Table(1))...)
+		stream := slices.Concat(schema, many.Append("a", set.Table(1)))
 		if packed := len(stream)-len(schema) < n/2+2<<10; packed != (packs || n < 1<<10) {
 			t.Errorf("%d bytes take %d", n, len(stream)-len(schema))
 		}
