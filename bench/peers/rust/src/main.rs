@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use source2_demo::prelude::*;
 use teehistorian::{Chunk, Th};
-use twmap::{Layer, Load, TwMap};
+use twmap::{Layer, TwMap};
 
 type Counted = Result<usize, String>;
 
