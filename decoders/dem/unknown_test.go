@@ -447,7 +447,7 @@ func TestInferredOnce(t *testing.T) {
 			}
 			return all
 		}),
-		"no creations at first": changed(func(command uint32, all []demtest.Message) []demtest.Message {
+		"no creations at first": changed(func(_ uint32, all []demtest.Message) []demtest.Message {
 			if packets++; packets == 2 {
 				return append([]demtest.Message{(&demtest.Entities{ClassBits: 1}).Message(false)}, all...)
 			}

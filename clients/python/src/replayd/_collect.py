@@ -46,9 +46,9 @@ def samples(
     replay: str, classes: str | Sequence[str], fields: Sequence[str], options: TableOptions
 ) -> tuple[Session, SampleCollector] | None:
     """For the state of entities each so many ticks, as samples that the daemon takes: it refuses fields that not all classes have with one
-    type, and those whose type it does not know. None if the options ask for another thing."""
+    type, and those whose type it does not know. None if the options ask for another thing, and for each tick: changes are fewer then."""
     patterns = isinstance(fields, str) or not fields or any("*" in name or "?" in name for name in fields)
-    if patterns or options.keys() - _SAMPLED or (options.get("every") or 0) < 1:
+    if patterns or options.keys() - _SAMPLED or (options.get("every") or 0) < 2:
         return None
     return Session(*build(replay, sample_options(classes, fields, options))), SampleCollector(fields)
 
