@@ -144,7 +144,11 @@ func (d *Decoder) produceDerived(ev *Event, slot int64) error {
 		return nil
 	}
 	if !unpack && d.bounded {
-		d.slot = d.plan.total()
+		if last := d.plan.total() - 1; d.slot < last {
+			d.slot = last // the place that bounds have in every stream
+			return nil
+		}
+		d.slot++
 		d.layerBounds(ev)
 		return nil
 	}
