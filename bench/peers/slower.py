@@ -117,4 +117,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except build.Skip as why:
+        print(why, file=sys.stderr)
+        sys.exit(2)
