@@ -201,6 +201,9 @@ func sameState(t *testing.T, data []byte, s *dem.Snapshot) {
 	var a, b dem.Event
 	for i := range dem.MaxEntities {
 		is, was := got.Present(i, &a), want.Present(i, &b)
+		if next := got.NextPresent(i); next != want.NextPresent(i) || is && next != i {
+			t.Fatalf("after slot %d comes %d, want %d", i, next, want.NextPresent(i))
+		}
 		if is != was || is && (eventText(got, &a) != eventText(want, &b) || a.EntityEntered.OutOfView != b.EntityEntered.OutOfView) {
 			t.Errorf("at %d, entity %d is %v %.300s\nwant %v %.300s", s.Position().Offset, i, is, eventText(got, &a), was, eventText(want, &b))
 			return
