@@ -149,6 +149,7 @@ func TestCrash(t *testing.T) {
 	kills := crashes(t)
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), testTimeout+time.Duration(kills)*10*time.Second)
 			defer cancel()
 			shared := t.TempDir()
@@ -159,7 +160,7 @@ func TestCrash(t *testing.T) {
 				if err := os.Symlink(shared, filepath.Join(dir, "teehistorian")); err != nil {
 					t.Fatal(err)
 				}
-				s := &server{cfg: ddnet.Config{Program: program, Dir: dir, Name: "one of many", Port: 48303, Host: fmt.Sprintf("127.0.0.%d", 2+i)}}
+				s := &server{cfg: ddnet.Config{Program: program, Dir: dir, Name: "one of many", Port: 48301 + n, Host: fmt.Sprintf("127.0.0.%d", 2+i)}}
 				if s.srv, err = ddnet.Start(ctx, s.cfg); err != nil {
 					t.Fatal(err)
 				}

@@ -41,11 +41,16 @@ class EntityCollector:
         self._parts: list[dict[str, Any]] = []
         self._fields: dict[str, _Field] = {}
         self._ticks_per_second = 0.0
+        self._last = 0  # tick of the replay, if it was read to the end
 
     def take(self, response: stream_pb2.StreamEventsResponse) -> None:
         """Adds the tables of a response."""
         if response.HasField("start"):
             self._ticks_per_second = response.start.replay.ticks_per_second
+            return
+        if response.HasField("end"):
+            if response.end.reason != stream_pb2.END_REASON_RANGE_DONE:
+                self._last = response.end.last_tick
             return
         self._batches += 1
         batch = response.state if response.HasField("state") else response.batch
@@ -156,7 +161,7 @@ class EntityCollector:
         """The rows that hold at the sampled ticks, and these ticks."""
         np, every = self._numpy, self._every
         first = np.maximum(ticks, 0)
-        until = np.full(len(ticks), first.max() + 1)  # the tick from which on the row no longer holds
+        until = np.full(len(ticks), max(first.max(), self._last) + 1)  # the tick from which on the row no longer holds
         same = slot[1:] == slot[:-1]  # a slot that is used again ends the life before, if that was not told
         until[:-1][same] = first[1:][same]
         until[deleted] = first[deleted]
