@@ -28,7 +28,7 @@ BENCH     ?= .
 # unpacking and reading ahead; streams, followers and uploads. `make race` has all packages. Tests that take long do less with
 # the detector, or are skipped: .ci/long names those of the other packages, which are tested without it, too.
 ALONE   := /(bench|clients/(go/dem|same)|cmd/(internal/terminal|replayd)|decoders|docs|examples|internal/(frozen|natsconn|nearest)|packaging|proto|replay|service/(describe|streamtest)|testdata|tools)(/|$$)
-WHOLE   := /(service|clients/go|cmd/(replayd-(fleet|ship)|internal/(agent|command|demo)))$$
+WHOLE   := /(service|cmd/(replayd-(fleet|ship)|internal/(agent|command|demo)))$$
 SHARING := -run 'Shared|Sample$$|Golden|ReadAhead|ByMany|ComeAndGo|RandomRequests$$|Stalled|Upload|Follow' ./decoders/dem ./decoders/sc2replay ./replay/source ./service
 
 # Packages are tested in this order, those that take longest first: as many at a time as there are processors, and one more, since tests

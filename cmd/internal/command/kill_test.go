@@ -32,7 +32,7 @@ func kills(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv(killsVariable)
 	if text == "" {
-		return 200
+		return 20
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -45,9 +45,6 @@ func kills(t *testing.T) int {
 // their last cursors. In total they must receive each event of the file exactly once.
 func TestKill(t *testing.T) {
 	n := kills(t)
-	if testing.Short() {
-		n = min(n, 20)
-	}
 	program := build(t)
 	for ; n > 0 && !t.Failed(); n -= killsOfOne {
 		killOften(t, program, min(n, killsOfOne))

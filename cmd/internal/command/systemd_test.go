@@ -64,9 +64,6 @@ func TestSocketActivation(t *testing.T) {
 	if err != nil {
 		t.Skip("systemd-socket-activate is not installed")
 	}
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
 	addr, metrics, debug := commandtest.FreeAddr(t), commandtest.FreeAddr(t), commandtest.FreeAddr(t)
 	cmd := exec.Command(activate, "--listen="+addr, "--listen="+metrics, "--listen="+debug, "--fdname=grpc:metrics:debug", build(t), "serve",
 		"--listen", "systemd:grpc", "--metrics-listen", "systemd:metrics", "--debug-listen", "systemd:debug", "--web-listen", "none")

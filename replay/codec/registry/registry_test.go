@@ -131,6 +131,7 @@ var ofOneFormat = map[string]string{
 	"replay/verify":    "plays DDNet games again on their maps",
 	"service/playcast": "makes demos of broadcasts",
 
+	"bench/peers":               "decodes replays as other programs do",
 	"cmd/internal/demo/demo.go": "plays a game of DDNet",
 	"tools/checkmatch":          "compares demos with what others say of their matches",
 	"e2e/record":                "draws the maps on which games are recorded, and reads the recordings",
