@@ -99,7 +99,7 @@ func TestRandomRequestsOfUserCommands(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "commands.dem")
 	write(t, path, data)
-	randomRequests(t, path, *requests/2)
+	randomRequests(t, path, *requests/4)
 }
 
 // TestRandomRequestsOfFacts is TestRandomRequests for made games that have all facts.
