@@ -13,6 +13,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
 	"github.com/replayd/replayd/decoders/dem/internal/infer"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
+	"github.com/replayd/replayd/decoders/dem/internal/share"
 )
 
 // learner holds what a decoder needs to infer how unknown types are read.
@@ -82,7 +83,7 @@ func (d *Decoder) learnOnce(message []byte) (refuted bool) {
 		return of.refuted
 	}
 	refuted = d.infer()
-	d.opts.Schemas.lessons.put(lesson{key, learnt{known: maps.Clone(l.known), left: l.left, refuted: refuted, guesses: d.world.tree.Types.Copy()}})
+	d.opts.Schemas.lessons.put(key, learnt{known: maps.Clone(l.known), left: l.left, refuted: refuted, guesses: d.world.tree.Types.Copy()})
 	return refuted
 }
 
@@ -116,40 +117,32 @@ func (d *Decoder) lessonKey(message []byte) lessonKey {
 
 type lessonKey [sha256.Size]byte
 
-// lesson is what decoders infer from what its key identifies.
-type lesson struct {
-	key lessonKey
-	of  learnt
-}
-
-// lessons keeps the last lessons. It is safe for concurrent use.
+// lessons keeps what decoders inferred last. It is safe for concurrent use.
 type lessons struct {
 	mu   sync.Mutex
-	list []lesson // the one that was used last is the last
+	list share.Recent[lessonKey, learnt]
 }
 
-// maxLessons is the number of lessons that are kept. One takes about 10 KB.
-const maxLessons = 32
+// maxLessons is the number of lessons that are kept, and maxLesson that of the types and classes of one. A game has fewer than a thousand,
+// which take some 30 KB; a file may have a hundred times as many, which others shall not pay for.
+const (
+	maxLessons = 32
+	maxLesson  = 1 << 12
+)
 
 func (s *lessons) get(key lessonKey) (of learnt, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(l lesson) bool { return l.key == key })
-	if i < 0 {
-		return learnt{}, false
-	}
-	found := s.list[i]
-	s.list = append(slices.Delete(s.list, i, i+1), found)
-	return found.of, true
+	return s.list.Get(key)
 }
 
-func (s *lessons) put(l lesson) {
+func (s *lessons) put(key lessonKey, of learnt) {
+	if len(of.known)+len(of.guesses) > maxLesson {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) == maxLessons {
-		s.list = slices.Delete(s.list, 0, 1)
-	}
-	s.list = append(s.list, l)
+	s.list.Put(key, of, maxLessons)
 }
 
 // learnAnew forgets all guesses, because a new schema has other types.

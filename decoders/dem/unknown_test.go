@@ -19,6 +19,7 @@ import (
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/infer"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
 	"github.com/replayd/replayd/decoders/dem/internal/schema"
 	"github.com/replayd/replayd/decoders/dem/internal/value"
@@ -463,7 +464,25 @@ func TestInferredOnce(t *testing.T) {
 			}
 		}
 	}
-	if n := len(schemas.lessons.list); n != len(demos) {
+	if n := schemas.lessons.list.Len(); n != len(demos) {
 		t.Errorf("inferred %d times, want %d", n, len(demos))
+	}
+}
+
+// TestLessons: what is inferred from a file with very many types is not kept, and of others the last.
+func TestLessons(t *testing.T) {
+	var s lessons
+	s.put(lessonKey{1}, learnt{guesses: make([]infer.Guess, maxLesson+1)})
+	if _, ok := s.get(lessonKey{1}); ok {
+		t.Error("a large lesson is kept")
+	}
+	for i := range maxLessons + 1 {
+		s.put(lessonKey{2, byte(i)}, learnt{left: i, guesses: make([]infer.Guess, maxLesson)})
+	}
+	if _, ok := s.get(lessonKey{2, 0}); ok || s.list.Len() != maxLessons {
+		t.Errorf("%d lessons are kept, the first too: %v", s.list.Len(), ok)
+	}
+	if of, ok := s.get(lessonKey{2, maxLessons}); !ok || of.left != maxLessons {
+		t.Errorf("the last lesson is %d, %v", of.left, ok)
 	}
 }

@@ -4,17 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
+
+	"github.com/replayd/replayd/decoders/dem/internal/share"
 )
 
 // Cache keeps the most recently used compiled schemas. The zero value is empty. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
-	entries []cacheEntry // the most recently used one last
-}
-
-type cacheEntry struct {
-	key    cacheKey
-	schema *Schema
+	schemas share.Recent[cacheKey, *Schema]
 }
 
 type cacheKey [sha256.Size]byte
@@ -26,7 +23,7 @@ const maxSchemas = 8
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.entries)
+	return c.schemas.Len()
 }
 
 // Get returns the same results as Parse, but compiles a schema only once for the same data and build.
@@ -37,22 +34,14 @@ func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	key := cacheKey(h.Sum(nil))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, e := range c.entries {
-		if e.key == key {
-			copy(c.entries[i:], c.entries[i+1:])
-			c.entries[len(c.entries)-1] = e
-			return e.schema, true
-		}
+	if s, ok = c.schemas.Get(key); ok {
+		return s, true
 	}
 	s, ok = Parse(data, dotaBuild)
 	if !ok {
 		return s, false
 	}
 	s.Sum = key
-	if len(c.entries) == maxSchemas {
-		copy(c.entries, c.entries[1:])
-		c.entries = c.entries[:maxSchemas-1]
-	}
-	c.entries = append(c.entries, cacheEntry{key, s})
+	c.schemas.Put(key, s, maxSchemas)
 	return s, true
 }

@@ -1,4 +1,5 @@
-// Package share counts the memory of parts that several snapshots of a decoder have in common.
+// Package share has what several decoders, or snapshots of one, have in common: it counts the memory of parts, and keeps values that were
+// used last.
 package share
 
 import "sync/atomic"
