@@ -28,7 +28,7 @@ func UseOf(ctx context.Context) *Use {
 	return &Use{}
 }
 
-// Near reports whether the caller is known to be on this machine.
+// Near reports whether the call came from this machine: from the caller, or from a proxy here that the daemon does not believe.
 func (u *Use) Near() bool {
 	addr, err := netip.ParseAddr(u.Address)
 	return u.Address == "unix" || err == nil && addr.IsLoopback()

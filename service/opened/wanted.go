@@ -172,7 +172,7 @@ func tablesOf(c *codec.Codec, f *filter.Filter, q *request, whole bool) (*stream
 	return t, nil
 }
 
-// Compresses reports whether tables are compressed for a request. For a caller on this machine that takes longer than sending them.
+// Compresses reports whether tables are compressed for a request. For a call from this machine that takes longer than sending them.
 func Compresses(ctx context.Context, req *replaydv1.StreamEventsRequest) bool {
 	switch req.GetArrowCompression() {
 	case replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED:

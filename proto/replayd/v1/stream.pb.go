@@ -142,8 +142,8 @@ func (Encoding) EnumDescriptor() ([]byte, []int) {
 type ArrowCompression int32
 
 const (
-	// The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
-	// longer than sending.
+	// The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a call from the daemon's machine, where compressing takes
+	// longer than sending. A call through a proxy there that the daemon does not trust is such a call.
 	ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED ArrowCompression = 0
 	// As LZ4 frames. It is a part of Arrow's format, which most of its libraries read.
 	ArrowCompression_ARROW_COMPRESSION_LZ4 ArrowCompression = 1

@@ -192,7 +192,8 @@ class Client:
         entity, or, with `every`, one for each entity each so many ticks, and a column for each field.
 
         `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
-        `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing.
+        `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing,
+        and so is, with `every` above 1, a value that may be wrong.
         """
         if samples := _collect.samples(replay, classes, fields, options):
             try:

@@ -100,8 +100,8 @@ class _ArrowCompression:
 class _ArrowCompressionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_ArrowCompression.ValueType], builtins.type):
     DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
     ARROW_COMPRESSION_UNSPECIFIED: _ArrowCompression.ValueType  # 0
-    """The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
-    longer than sending.
+    """The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a call from the daemon's machine, where compressing takes
+    longer than sending. A call through a proxy there that the daemon does not trust is such a call.
     """
     ARROW_COMPRESSION_LZ4: _ArrowCompression.ValueType  # 1
     """As LZ4 frames. It is a part of Arrow's format, which most of its libraries read."""
@@ -112,8 +112,8 @@ class ArrowCompression(_ArrowCompression, metaclass=_ArrowCompressionEnumTypeWra
     """How the buffers of Arrow record batches are compressed."""
 
 ARROW_COMPRESSION_UNSPECIFIED: ArrowCompression.ValueType  # 0
-"""The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
-longer than sending.
+"""The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a call from the daemon's machine, where compressing takes
+longer than sending. A call through a proxy there that the daemon does not trust is such a call.
 """
 ARROW_COMPRESSION_LZ4: ArrowCompression.ValueType  # 1
 """As LZ4 frames. It is a part of Arrow's format, which most of its libraries read."""

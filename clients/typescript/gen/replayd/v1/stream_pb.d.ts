@@ -1013,8 +1013,8 @@ export declare const EncodingSchema: GenEnum<Encoding>;
  */
 export enum ArrowCompression {
   /**
-   * The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a client on the daemon's machine, where compressing takes
-   * longer than sending.
+   * The same as ARROW_COMPRESSION_LZ4, but ARROW_COMPRESSION_NONE for a call from the daemon's machine, where compressing takes
+   * longer than sending. A call through a proxy there that the daemon does not trust is such a call.
    *
    * @generated from enum value: ARROW_COMPRESSION_UNSPECIFIED = 0;
    */
