@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -31,6 +32,30 @@ func TestPlainUnfinishedUpload(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 401 ") || strings.Count(string(answer), "HTTP/1.1 ") != 1 {
 		t.Errorf("%v:\n%s", err, answer)
+	}
+}
+
+// TestPlainRefusedUpload: an upload that is refused at its beginning is answered, and its connection closed without a reset, however
+// much of it was sent.
+func TestPlainRefusedUpload(t *testing.T) {
+	d := startPlain(t, t.TempDir())
+	for _, length := range []int{200 << 10, 4 << 20} {
+		host := strings.TrimPrefix(d.web, "http://")
+		conn, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deadline, _ := timeout(t).Deadline()
+		_ = conn.SetDeadline(deadline)
+		body := append([]byte("what is this?"), make([]byte, length)...)
+		if _, err := fmt.Fprintf(conn, "POST /v1/decode HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", host, len(body), body[:160<<10]); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+			t.Errorf("%d bytes: %v:\n%s", length, err, answer)
+		}
+		_ = conn.Close()
 	}
 }
 
@@ -118,7 +143,8 @@ func TestPlainMalformedChunk(t *testing.T) {
 	d := startPlain(t, t.TempDir())
 	for _, path := range []string{"/v1/decode", "/v1/replays"} {
 		for _, chunk := range []string{"zz\r\n", "fffffffffffffffff\r\n", "4\r\nsome of it"} {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(d.web, "http://"))
+			host := strings.TrimPrefix(d.web, "http://")
+		conn, err := net.Dial("tcp", host)
 			if err != nil {
 				t.Fatal(err)
 			}

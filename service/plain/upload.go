@@ -25,7 +25,7 @@ type upload struct {
 	body    io.Reader
 	limit   int64
 	chunked bool
-	stop    func() // ends a waiting Read of the body
+	until   func(time.Time) // ends a Read of the body that waits at this time
 
 	mu   sync.Mutex // held while the body is read
 	over bool       // the call has ended
@@ -43,7 +43,7 @@ func newUpload(w http.ResponseWriter, r *http.Request, options proto.Message, li
 	}
 	return &upload{
 		options: options, body: r.Body, limit: limit, chunked: r.ProtoMajor == 1 && r.ContentLength < 0,
-		stop: func() { _ = control.SetReadDeadline(time.Now()) },
+		until: func(t time.Time) { _ = control.SetReadDeadline(t) },
 	}
 }
 
@@ -93,10 +93,15 @@ func (u *upload) ended(err error) error {
 	return status.Error(codes.Unavailable, "the body did not arrive: "+err.Error())
 }
 
-// close ends a waiting Read, and waits for its end: nothing may read the body after the request was answered.
+// linger is how long net/http may then read what is left of a short body, which it does not use: closing the connection at once
+// would send a reset, at which a client that is still sending may never read the answer.
+const linger = 500 * time.Millisecond
+
+// close ends a waiting Read, and waits for its end: nothing here may read the body after the request was answered.
 func (u *upload) close() {
-	u.stop()
+	u.until(time.Now())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.over = true
+	u.until(time.Now().Add(linger))
 }
