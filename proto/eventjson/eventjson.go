@@ -1,8 +1,6 @@
 package eventjson
 
 import (
-	"strconv"
-
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -35,29 +33,28 @@ func New(list protoreflect.MessageDescriptor) *Printer {
 // the two lists, which may be those of another batch.
 func (p *Printer) List(b []byte, events, strings [][]byte) (_, _ [][]byte, err error) {
 	for len(b) > 0 {
-		f, rest, ok := protoscan.Next(b)
-		if !ok {
-			return events, strings, errMalformed
-		}
-		b = rest
+		number, typ, _, from, to := protoscan.First(b)
 		switch {
-		case f.Type != protowire.BytesType: // a newer list may have more fields
-		case f.Number == protoscan.ListEvents:
-			events = append(events, f.Bytes)
-		case f.Number == p.strings:
-			strings = append(strings, f.Bytes)
+		case to < 0:
+			return events, strings, errMalformed
+		case typ != protowire.BytesType: // a newer list may have more fields
+		case number == protoscan.ListEvents:
+			events = append(events, b[from:to:to])
+		case number == p.strings:
+			strings = append(strings, b[from:to:to])
 		}
+		b = b[to:]
 	}
 	return events, strings, nil
 }
 
 // Kind returns the name of an event's kind, and its tick, or 0 if it has none.
 func (p *Printer) Kind(event []byte) (kind string, tick int32, err error) {
-	o, err := p.scan(event)
-	if o.kind != nil {
-		kind = o.kind.name
+	tick, f, _, _, err := p.scan(event)
+	if f != nil {
+		kind = f.name
 	}
-	return kind, o.tick, err
+	return kind, tick, err
 }
 
 // Place is where an event is: in its stream, and in its replay.
@@ -72,9 +69,9 @@ type Place struct {
 // name, and its other fields.
 func (p *Printer) AppendLine(dst []byte, at Place, event []byte, strings [][]byte) ([]byte, error) {
 	dst = append(dst, `{"sequence":"`...)
-	dst = strconv.AppendUint(dst, at.Sequence, 10)
+	dst = appendUint(dst, at.Sequence)
 	dst = append(dst, `","offset":"`...)
-	dst = strconv.AppendInt(dst, at.Offset, 10)
+	dst = appendInt(dst, at.Offset)
 	dst = append(dst, `","index":"`...)
 	dst = appendInt(dst, at.Index)
 	return p.appendEvent(append(dst, '"'), event, strings)
@@ -86,19 +83,19 @@ func (p *Printer) AppendState(dst, event []byte, strings [][]byte) ([]byte, erro
 }
 
 func (p *Printer) appendEvent(dst, event []byte, strings [][]byte) ([]byte, error) {
-	top, err := p.scan(event)
+	tick, kind, body, more, err := p.scan(event)
 	if err != nil {
 		return dst, err
 	}
 	dst = append(dst, `,"at_tick":`...)
-	dst = appendInt(dst, int64(top.tick))
-	if f := top.kind; f != nil {
-		dst = append(dst, f.start...)
-		if dst, err = f.message.append(dst, top.body, strings, maxDepth); err != nil {
+	dst = appendInt(dst, int64(tick))
+	if kind != nil {
+		dst = append(dst, kind.start...)
+		if dst, err = kind.message.append(dst, body, strings, maxDepth); err != nil {
 			return dst, err
 		}
 	}
-	if top.more {
+	if more {
 		if dst, err = p.appendRest(dst, event, strings); err != nil {
 			return dst, err
 		}

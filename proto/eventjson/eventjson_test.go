@@ -317,6 +317,33 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
+// TestTooLarge: of a number that is longer than its field, the lower bits count, as they do for protobuf.
+func TestTooLarge(t *testing.T) {
+	list := (&teehistorianv1.EventList{}).ProtoReflect().Descriptor()
+	p, kind := eventjson.New(list), kindsOf(list).ByName("player_diff").Number()
+	line := func(body []byte) string {
+		wire := protowire.AppendBytes(protowire.AppendTag(nil, kind, protowire.BytesType), body)
+		line, err := p.AppendLine(nil, eventjson.Place{}, wire, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(line)
+	}
+	for _, v := range []uint64{1<<31 - 1, 1 << 31, 1<<32 - 1, 1<<32 + 5, 1<<63 + 6, 1<<64 - 1} {
+		for number := range protowire.Number(5) { // client_id is an int32, the others are sint32
+			body := protowire.AppendVarint(protowire.AppendTag(nil, number+1, protowire.VarintType), v)
+			var m teehistorianv1.PlayerDiff
+			if err := proto.Unmarshal(body, &m); err != nil {
+				t.Fatal(err)
+			}
+			value := m.ProtoReflect().Get(m.ProtoReflect().Descriptor().Fields().ByNumber(number + 1))
+			if got := line(body); !strings.Contains(got, ":"+value.String()) {
+				t.Errorf("%d in field %d: %s, want %v", v, number+1, got, value)
+			}
+		}
+	}
+}
+
 // TestNoNumber: no field has the number 0.
 func TestNoNumber(t *testing.T) {
 	list := (&teehistorianv1.EventList{}).ProtoReflect().Descriptor()

@@ -24,15 +24,18 @@ type message struct {
 type field struct {
 	number   protowire.Number
 	name     string
-	key      string // `,"name":`
-	start    string // what a line of this kind has before the value
-	unset    int    // where the field's part of the message's unset ends
+	key      string         // `,"name":`
+	padded   [keyBytes]byte // key, if it is not longer
+	start    string         // what a line of this kind has before the value
+	unset    int            // where the field's part of the message's unset ends
 	kind     protoreflect.Kind
 	list     bool
 	packed   bool           // a list of numbers, which may be packed
 	element  protowire.Type // wire type of such a number
 	presence bool           // printed only when set
 	isKind   bool           // in Event's oneof `kind`
+	short    bool           // an integer of 32 bits, and no list
+	signed   uint8          // 1 if it is written as zigzag
 	ref      bool           // is an index into the batch's strings
 	message  *message
 	time     bool // is a google.protobuf.Timestamp
@@ -55,12 +58,22 @@ func compile(d protoreflect.MessageDescriptor, done map[protoreflect.FullName]*m
 			presence: fd.HasPresence(),
 		}
 		f.start = `,"kind":"` + f.name + `"` + f.key
+		copy(f.padded[:], f.key)
 		f.element, f.packed = elementType(fd.Kind())
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() {
 			f.isKind = o.Name() == "kind" && d.Name() == "Event"
 		}
+		switch fd.Kind() {
+		case protoreflect.Sint32Kind:
+			f.signed = 1
+			fallthrough
+		case protoreflect.Int32Kind, protoreflect.Uint32Kind:
+			f.short = !f.list
+		default:
+		}
 		if o := fd.Options(); o != nil && proto.HasExtension(o, optionsv1.E_StringIndex) {
 			f.ref, _ = proto.GetExtension(o, optionsv1.E_StringIndex).(bool)
+			f.short = f.short && !f.ref
 		}
 		if fd.Message() != nil {
 			f.message = compile(fd.Message(), done)

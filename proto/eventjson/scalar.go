@@ -12,22 +12,33 @@ import (
 
 func quoted(dst []byte, f func([]byte) []byte) []byte { return append(f(append(dst, '"')), '"') }
 
-// appendInt appends a number. Most have few digits.
+// appendInt appends a number.
 func appendInt(dst []byte, v int64) []byte {
-	n := uint64(v)
 	if v < 0 {
-		dst, n = append(dst, '-'), -n
+		return appendUint(append(dst, '-'), -uint64(v))
 	}
+	return appendUint(dst, uint64(v))
+}
+
+// appendUint appends a number. Most have few digits.
+func appendUint(dst []byte, n uint64) []byte {
 	switch {
 	case n < 10:
 		return append(dst, '0'+byte(n))
 	case n < 100:
-		return append(dst, '0'+byte(n/10), '0'+byte(n%10))
+		return append(dst, digits[2*n], digits[2*n+1])
 	case n < 1000:
-		return append(dst, '0'+byte(n/100), '0'+byte(n/10%10), '0'+byte(n%10))
+		return append(dst, '0'+byte(n/100), digits[n%100*2], digits[n%100*2+1])
 	}
-	return strconv.AppendUint(dst, n, 10)
+	if n >= 10000 {
+		dst = appendUint(dst, n/10000)
+		n %= 10000
+	}
+	return append(dst, digits[n/100*2], digits[n/100*2+1], digits[n%100*2], digits[n%100*2+1])
 }
+
+// digits are the numbers below 100 with two digits.
+const digits = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 // AppendFloat appends a number of 32 or 64 bits as protojson formats it: infinities and NaN as text.
 func AppendFloat(dst []byte, v float64, bits int) []byte {

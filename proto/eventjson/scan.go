@@ -8,33 +8,26 @@ import (
 
 var errMalformed = errors.New("malformed event")
 
-// outline holds the parts of an event.
-type outline struct {
-	tick int32
-	kind *field // the field of the oneof kind; nil if there is none or it is unknown
-	body []byte // the kind's message
-	more bool   // the event has other fields
-}
-
-func (p *Printer) scan(event []byte) (outline, error) {
-	var o outline
+// scan returns the parts of an event: its tick; its kind, nil if there is none or it is unknown, with the kind's message; and whether it has
+// other fields.
+func (p *Printer) scan(event []byte) (tick int32, kind *field, body []byte, more bool, err error) {
 	for len(event) > 0 {
-		f, rest, ok := protoscan.Next(event)
-		if !ok {
-			return o, errMalformed
+		number, _, value, from, to := protoscan.First(event)
+		if to < 0 {
+			return 0, nil, nil, false, errMalformed
 		}
-		event = rest
-		switch i := p.event.find(f.Number); {
+		switch i := p.event.find(number); {
 		case i < 0:
 		case i == p.tick:
-			o.tick = int32(f.Value)
+			tick = int32(value)
 		case p.event.fields[i].isKind:
-			o.kind, o.body = &p.event.fields[i], f.Bytes
+			kind, body = &p.event.fields[i], event[from:to]
 		default:
-			o.more = true
+			more = true
 		}
+		event = event[to:]
 	}
-	return o, nil
+	return tick, kind, body, more, nil
 }
 
 // slot holds the last value of a field, and whether it was present at all.

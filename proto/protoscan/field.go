@@ -15,33 +15,61 @@ type Field struct {
 }
 
 // Next takes the first field off a message, which is not empty. ok reports whether there is one.
-//
-// It runs for every event: values below 128 and field numbers below 16, which are nearly all, take no loop.
 func Next(b []byte) (f Field, rest []byte, ok bool) {
-	tag, b, ok := Varint(b)
-	if !ok || tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
+	number, typ, value, from, to := First(b)
+	if to < 0 {
 		return f, nil, false
 	}
-	f.Number, f.Type = protowire.Number(tag>>3), protowire.Type(tag&7)
-	switch f.Type {
-	case protowire.VarintType:
-		f.Value, b, ok = Varint(b)
-	case protowire.BytesType:
-		var size uint64
-		if size, b, ok = Varint(b); ok && size <= uint64(len(b)) {
-			f.Bytes, b = b[:size:size], b[size:]
-		} else {
-			ok = false
-		}
-	case protowire.Fixed32Type, protowire.Fixed64Type:
-		f.Value, b, ok = Number(f.Type, b)
-	default:
-		n := protowire.ConsumeFieldValue(f.Number, f.Type, b)
-		if ok = n >= 0; ok {
-			b = b[n:]
-		}
+	f = Field{Number: number, Type: typ, Value: value}
+	if typ == protowire.BytesType {
+		f.Bytes = b[from:to:to]
 	}
-	return f, b, ok
+	return f, b[to:], true
+}
+
+// First reads what Next does. The field ends at b[to], and its Bytes, if it has some, are b[from:to]. If there is no field, to is -1.
+//
+// It runs for every field of every event that is printed: all that it returns fits into registers, as a Field does not, and values
+// below 128 and field numbers below 16, which are nearly all, take no loop.
+func First(b []byte) (number protowire.Number, typ protowire.Type, value uint64, from, to int) {
+	if len(b) < 2 {
+		return 0, 0, 0, 0, -1
+	}
+	tag, from := uint64(b[0]), 1
+	if tag >= 0x80 {
+		tag, from = VarintAt(b, 0)
+	}
+	if from < 0 || tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
+		return 0, 0, 0, 0, -1
+	}
+	number, typ = protowire.Number(tag>>3), protowire.Type(tag&7)
+	switch typ {
+	case protowire.VarintType, protowire.BytesType:
+		if to = from + 1; from < len(b) && b[from] < 0x80 {
+			value = uint64(b[from])
+		} else {
+			value, to = VarintAt(b, from)
+		}
+		if typ == protowire.VarintType || to < 0 {
+			return number, typ, value, to, to
+		}
+		if value > uint64(len(b)-to) {
+			return 0, 0, 0, 0, -1
+		}
+		return number, typ, 0, to, to + int(value)
+	case protowire.Fixed32Type, protowire.Fixed64Type:
+		value, rest, ok := Number(typ, b[from:])
+		if !ok {
+			return 0, 0, 0, 0, -1
+		}
+		return number, typ, value, len(b) - len(rest), len(b) - len(rest)
+	default:
+		n := protowire.ConsumeFieldValue(number, typ, b[from:])
+		if n < 0 {
+			return 0, 0, 0, 0, -1
+		}
+		return number, typ, 0, from + n, from + n
+	}
 }
 
 // Number reads the number at the beginning of b, an element of a packed list of a type: a varint, or four or eight bytes.

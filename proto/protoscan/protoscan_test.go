@@ -82,6 +82,9 @@ func FuzzNext(f *testing.F) {
 			case protowire.BytesType:
 				body, _ = protowire.ConsumeBytes(value)
 			}
+			if _, _, _, from, to := protoscan.First(b); typ != protowire.BytesType && from != to {
+				t.Fatalf("%x: bytes from %d to %d", b, from, to)
+			}
 			if field.Value != want || !bytes.Equal(field.Bytes, body) {
 				t.Fatalf("%x: %v; want %d and %x", b, field, want, body)
 			}
