@@ -325,8 +325,8 @@ func (x *Index) InDirectory(ctx context.Context, dir string, scope Scope) ([]*En
 	return all, ctx.Err()
 }
 
-// Maps returns the maps of that size, in bytes, that the index knows: first maps in the root of a replay, then the others in the
-// order of their names. It reads nothing.
+// Maps returns the files of that size, in bytes, that are maps, or whose beginnings were not read yet: first those in the root of a
+// replay, then the others in the order of their names. It reads nothing. Who takes one for a map compares its checksum.
 func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
 	x.mu.RLock()
 	list := slices.DeleteFunc(x.byMapSize.find(strconv.FormatInt(size, 10)), func(e *Entry) bool { return !scope.has(e.Name) })
@@ -345,7 +345,7 @@ func (x *Index) Maps(size int64, of string, scope Scope) []*Entry {
 
 // mapSize returns the size of a file that may be a game's map, as a text, and an empty text for other files.
 func mapSize(e *Entry) string {
-	if e.Format != decoders.Datafile || e.Compression != source.Plain {
+	if e.Identified && e.Format != decoders.Datafile || e.Compression != source.Plain {
 		return ""
 	}
 	return strconv.FormatInt(e.Size, 10)

@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/replay/cursor"
+	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/index"
 )
@@ -55,6 +57,52 @@ func mapFile(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// TestMaps: a file of a map's size is found before its beginning was read, and afterwards if it is a map.
+func TestMaps(t *testing.T) {
+	t.Parallel()
+	tr := tree{t, t.TempDir()}
+	data := mapFile(t)
+	tr.write("map", data)
+	tr.write("text", make([]byte, len(data)))
+	tr.write("longer", append(data, 0))
+	read := make(chan struct{})
+	x := open(t, map[string]string{"r": tr.dir}, func(c *index.Config) {
+		c.Files = late{c.Files, read}
+	})
+	t.Cleanup(sync.OnceFunc(func() { close(read) }))
+	if err := x.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	maps := func() (names []string) {
+		for _, e := range x.Maps(int64(len(data)), "r/game", index.Everything()) {
+			names = append(names, e.Name)
+		}
+		return names
+	}
+	if got := maps(); !slices.Equal(got, []string{"r/map", "r/text"}) {
+		t.Errorf("before they are read: %q", got)
+	}
+	read <- struct{}{}
+	read <- struct{}{}
+	read <- struct{}{}
+	await(t, "the map alone is found", func() bool { return slices.Equal(maps(), []string{"r/map"}) })
+}
+
+// late is a catalogue that opens a file once it is told to.
+type late struct {
+	index.Files
+	read chan struct{}
+}
+
+func (l late) OpenContext(ctx context.Context, name string) (*source.File, error) {
+	select {
+	case <-l.read:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return l.Files.OpenContext(ctx, name)
 }
 
 // TestList lists by each condition, in pages of each size.

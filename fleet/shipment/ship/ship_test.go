@@ -481,9 +481,7 @@ func TestBatch(t *testing.T) {
 	end()
 	s, _ = begin(t, conn, dir, func(o *ship.Options) { o.Batch = time.Millisecond })
 	arrived(t, conn, "a", 30)
-	if n := s.Figures().Messages; n != 1 {
-		t.Errorf("%d messages", n)
-	}
+	shipmenttest.Until(t, "the message counts, which was acknowledged", func() bool { return s.Figures().Messages == 1 })
 }
 
 // TestFullStream: games that are over leave a stream that is full of games that are not, by their files: unattended, and whatever the
