@@ -108,6 +108,7 @@ func (f *format) write(g *protogen.GeneratedFile) {
 	g.P("from typing import Literal as _Literal")
 	g.P("from typing import TypeAlias as _TypeAlias")
 	g.P("from typing import Union as _Union")
+	g.P("from typing import get_args as _get_args")
 	g.P()
 	g.P("from .._event import Batch as _Batch")
 	g.P("from .._event import Event as _Event")
@@ -118,10 +119,10 @@ func (f *format) write(g *protogen.GeneratedFile) {
 		if i > 0 {
 			g.P()
 		}
-		writeClass(g, k.class, k.comment, k.name, "_pb2."+k.message, "self.event."+k.name)
+		writeClass(g, k.class, k.comment, k.name, "_pb2."+k.message)
 	}
 	g.P()
-	writeClass(g, "Unknown", `"""An event of a kind that is newer than this client."""`, "", "None", "None")
+	writeClass(g, "Unknown", `"""An event of a kind that is newer than this client."""`, "", "None")
 	g.P()
 	g.P()
 	g.P("Event: _TypeAlias = _Union[")
@@ -142,20 +143,12 @@ func (f *format) write(g *protogen.GeneratedFile) {
 	g.P("Batch: _TypeAlias = _Batch[Event, _pb2.Event]")
 	g.P(`"""A batch of events."""`)
 	g.P()
-	g.P("FORMAT: _Format[Event, Batch] = _Format(")
-	g.P("    ", quote(f.name), ",")
-	g.P("    {")
-	for _, k := range f.kinds {
-		g.P("        ", quote(k.name), ": ", k.class, ",")
-	}
-	g.P("    },")
-	g.P("    Unknown,")
-	g.P(")")
+	g.P("FORMAT: _Format[Event, Batch] = _Format(", quote(f.name), ", _get_args(Event))")
 	g.P(`"""The format: `, "`client.events(name, format=", f.name, ".FORMAT)`", ` streams only events of these types."""`)
 }
 
 // writeClass writes the class of the events of one kind. Classes without type parameters are what type checkers compare fastest.
-func writeClass(g *protogen.GeneratedFile, class, comment, kind, message, value string) {
+func writeClass(g *protogen.GeneratedFile, class, comment, kind, message string) {
 	g.P()
 	g.P("class ", class, "(_Event):")
 	for line := range strings.Lines(comment) {
@@ -165,14 +158,7 @@ func writeClass(g *protogen.GeneratedFile, class, comment, kind, message, value 
 	g.P("    __slots__ = ()")
 	g.P("    event: _pb2.Event")
 	g.P("    kind: _Literal[", quote(kind), "] = ", quote(kind))
-	g.P()
-	g.P("    @property")
-	g.P("    def tick(self) -> int:")
-	g.P("        return self.event.at_tick")
-	g.P()
-	g.P("    @property")
-	g.P("    def value(self) -> ", message, ":")
-	g.P("        return ", value)
+	g.P("    value: ", message)
 }
 
 // writeAll writes the module for all formats together.

@@ -191,7 +191,7 @@ def test_unknown_kinds_and_formats() -> None:
     response.batch.teehistorian.events.extend([unknown, known])
     events: list[replayd.Event] = list(replayd.Batch(response))
     assert [(event.sequence, event.tick, event.kind) for event in events] == [(7, 5, ""), (8, 6, "join")]
-    assert [type(event) for event in events] == [teehistorian.Unknown, teehistorian.Join]
+    assert [event.__class__ for event in events] == [teehistorian.Unknown, teehistorian.Join]
     assert events[0].value is None and events[1].value.client_id == 3
     for event in replayd.Event(0, unknown), teehistorian.Unknown(0, unknown):
         assert (event.tick, event.kind, event.value) == (5, "", None)

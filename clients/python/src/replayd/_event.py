@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, repeat
+from functools import cached_property
+from itertools import repeat
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Generic, cast
+from typing import TYPE_CHECKING, Any, Generic
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.json_format import MessageToDict
@@ -21,38 +22,12 @@ M_co = TypeVar("M_co", bound=Message, default=Any, covariant=True)
 E_co = TypeVar("E_co", default=Any, covariant=True)
 B_co = TypeVar("B_co", default=Any, covariant=True)
 
-_NO_STRINGS: Sequence[str] = ()
 
-
-class _Origin:
-    """What the events of a batch share."""
-
-    __slots__ = ("strings", "state", "_first", "_offsets", "_indexes", "_places")
-
-    def __init__(
-        self, strings: Sequence[str], state: bool, first: int, offsets: Iterable[int], indexes: Iterable[int]
-    ) -> None:
-        self.strings = strings
-        self.state = state
-        self._first = first
-        self._offsets = offsets
-        self._indexes = indexes
-        self._places: list[tuple[int, int]] | None = None
-
-    def place(self, sequence: int) -> tuple[int, int]:
-        """The position of an event."""
-        if self.state:
-            return 0, 0
-        if self._places is None:  # few programs ask
-            self._places = list(_positions(self._offsets, self._indexes))
-        return self._places[sequence - self._first]
-
-
-def _positions(offsets: Iterable[int], indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _positions(batch: stream_pb2.EventBatch) -> Iterator[tuple[int, int]]:
     """Restores positions from the differences in EventBatch.offsets and EventBatch.indexes."""
     offset = index = 0
-    more = iter(indexes)
-    for n in offsets:
+    more = iter(batch.indexes)
+    for n in batch.offsets:
         if n > 0:
             offset += n
             index = 0
@@ -67,71 +42,81 @@ def _positions(offsets: Iterable[int], indexes: Iterable[int]) -> Iterator[tuple
 class Event:
     """One event of a replay.
 
-    Streams yield objects of its subclasses, one for each kind (see replayd.events). Type checkers distinguish them by `kind`:
-    after `if event.kind == "player_diff":` they know the type of `event.value.x`.
+    Type checkers and `isinstance` see an object of a subclass, one for each kind (see replayd.events). Type checkers distinguish them by
+    `kind`: after `if event.kind == "player_diff":` they know the type of `event.value.x`.
     """
 
-    __slots__ = ("sequence", "event", "_origin")
+    __slots__ = ("_batch", "_nth")
 
-    sequence: int
-    """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
-    true."""
-    event: Any
-    """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
-    _origin: _Origin
+    _batch: Batch
+    _nth: int
 
     def __init__(
-        self, sequence: int, event: Message, strings: Sequence[str] = _NO_STRINGS, state: bool = False,
-        offset: int = 0, index: int = 0,
-    ) -> None:  # fmt: skip
-        self.sequence = sequence
-        self.event = event
-        self._origin = _Origin(strings, state, sequence, (-1 - offset,), (index,))
+        self, sequence: int, event: Message, strings: Sequence[str] = (), state: bool = False, offset: int = 0, index: int = 0
+    ) -> None:
+        self._batch, self._nth = Batch.__new__(Batch), 0
+        vars(self._batch).update(
+            first_sequence=sequence, state=state, strings=strings, events=[event], _places=[(offset, index)],
+            _kinds=[_kind(event)], _classes=_Classes({"": type(self)}),
+        )  # fmt: skip
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self):
+            return self._batch._classes[self.kind]
+
+    @property
+    def sequence(self) -> int:
+        """The event's number in its stream, from 0, counted after filtering. A resumed stream continues the count. 0 if `state` is
+        true."""
+        return 0 if self._batch.state else self._batch.first_sequence + self._nth
+
+    @property
+    def event(self) -> Any:
+        """The generated message, such as replayd.teehistorian.v1.events_pb2.Event."""
+        return self._batch.events[self._nth]
 
     @property
     def offset(self) -> int:
         """The first part of the event's position in the replay: where its record starts, in bytes of the decompressed replay. An
         event has the same position in every stream, and no other event of the replay has it. Store events by it, and join events
         of streams with different filters. 0 if `state` is true."""
-        return self._origin.place(self.sequence)[0]
+        return self._batch._places[self._nth][0]
 
     @property
     def index(self) -> int:
         """The second part of the event's position: its place among the events of its record. 0 if `state` is true."""
-        return self._origin.place(self.sequence)[1]
+        return self._batch._places[self._nth][1]
 
     @property
     def strings(self) -> Sequence[str]:
         """The strings to which the event's fields marked string_index in the .proto refer."""
-        return self._origin.strings
+        return self._batch.strings
 
     @property
     def state(self) -> bool:
         """True if the event did not happen at its tick, but describes the state at the start position (with_state)."""
-        return self._origin.state
+        return self._batch.state
 
-    # The subclasses know their kind. These are for events that a program makes itself.
-    if TYPE_CHECKING:
-        kind: str
+    @property
+    def kind(self) -> str:
         """The name of the event's kind, as used in filters. Empty for a kind that is newer than this client."""
-    else:
-
-        @property
-        def kind(self):
-            return self.event.WhichOneof("kind") or ""
+        return self._batch._kinds[self._nth] or ""
 
     @property
     def tick(self) -> int:
         """The time of the event in ticks of the replay's clock. 0 for formats without a clock."""
-        tick: int = self.event.at_tick
+        tick: int = self._batch.events[self._nth].at_tick
         return tick
 
     @property
     def value(self) -> Any:
         """The message of the event's kind: `event.event.player_diff` if the kind is "player_diff". None for a kind that is newer
         than this client."""
-        kind = self.kind
-        return getattr(self.event, kind) if kind else None
+        batch, nth = self._batch, self._nth
+        kind = batch._kinds[nth]
+        return getattr(batch.events[nth], kind) if kind else None
 
     def string(self, index: int) -> str:
         """The string for the value of a field marked string_index, as in `event.string(update.field)`."""
@@ -172,10 +157,6 @@ class Batch(Generic[E_co, M_co]):
     """The events of one response. Iterating yields an Event for each, in order. `events` holds the messages without Event
     objects."""
 
-    __slots__ = (
-        "first_sequence", "next_sequence", "state", "complete", "cursor", "events", "strings", "tables", "_classes", "_origin",
-    )  # fmt: skip
-
     first_sequence: int
     """The sequence number of the first event. 0 if `state` is true."""
     next_sequence: int
@@ -188,10 +169,6 @@ class Batch(Generic[E_co, M_co]):
     cursor: bytes
     """Resumes the stream after this batch. Store it together with the results of the events. A program that is restarted there
     misses no event and receives none twice."""
-    events: Sequence[M_co]
-    """The generated messages. Empty with tables=True."""
-    strings: Sequence[str]
-    """The strings to which fields marked string_index refer."""
     tables: dict[str, Table]
     """With tables=True: the events as tables, by kind."""
 
@@ -199,29 +176,54 @@ class Batch(Generic[E_co, M_co]):
         self.state = response.HasField("state")
         self.complete = response.state.complete
         batch = response.state if self.state else response.batch
-        name = batch.WhichOneof("events")
+        self._name = name = batch.WhichOneof("events")
         if name is None and not self.state and not batch.tables:  # a state may be empty
             raise NotImplementedError("the events have a format that is newer than this client: install a newer one")
-        events: Any = getattr(batch, name) if name else None
+        self._response = response
         self.first_sequence = response.batch.first_sequence
         self.next_sequence = response.batch.next_sequence
         self.cursor = response.cursor
-        self.events = events.events if events else ()
-        self.strings = getattr(events, "strings", _NO_STRINGS)
         self.tables = tables_of(batch)
-        self._classes = _classes[name] if name else {}
-        places = response.batch
-        self._origin = _Origin(self.strings, self.state, self.first_sequence, places.offsets, places.indexes)
+        self._classes = _classes[name]
+
+    # What follows is made when it is first asked for.
+
+    @cached_property
+    def _list(self) -> Any:
+        """The list of the format's events."""
+        if self._name is None:
+            return None
+        found = getattr(self._response.state if self.state else self._response.batch, self._name)
+        return type(getattr(stream_pb2.EventBatch(), self._name)).FromString(found) if isinstance(found, bytes) else found
+
+    @cached_property
+    def events(self) -> Sequence[M_co]:
+        """The generated messages. Empty with tables=True."""
+        return self._list.events if self._list else ()
+
+    @cached_property
+    def strings(self) -> Sequence[str]:
+        """The strings to which fields marked string_index refer."""
+        return getattr(self._list, "strings", ())
+
+    @cached_property
+    def _kinds(self) -> list[str | None]:
+        """The kinds of the events. Their messages are made once more for each that is read: to keep them takes longer."""
+        return list(map(_kind, self.events))
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """The positions of the events."""
+        return [(0, 0)] * len(self) if self.state else list(_positions(self._response.batch))
 
     def __len__(self) -> int:
-        return sum(map(len, self.tables.values())) if self.tables else len(self.events)
+        if self.tables:
+            return sum(map(len, self.tables.values()))
+        return len(self.events) if self.state else self.next_sequence - self.first_sequence
 
     def __iter__(self) -> Iterator[E_co]:
-        if self.tables:
-            raise TypeError("the batch has tables instead of events: use batch.tables")
-        numbers = repeat(0) if self.state else count(self.first_sequence)
-        made: Any = _made(self._classes, numbers, self.events, self._origin)
-        return made  # type: ignore[no-any-return]
+        events: Any = made(self, range(len(self)))
+        return events  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<Batch {'state' if self.state else f'{self.first_sequence}..{self.next_sequence}'}>"
@@ -230,44 +232,35 @@ class Batch(Generic[E_co, M_co]):
 _kind = methodcaller("WhichOneof", "kind")
 
 
-def _made(
-    classes: Mapping[str, type[Event]], numbers: Iterable[int], messages: Iterable[Any], origin: _Origin
-) -> Iterator[Event]:
-    """Makes an event for each message. What can be done by map is done by map: a call of __init__ would take longer than all of
-    it."""
-    messages = list(messages)
-    objects = map(object.__new__, map(classes.__getitem__, map(_kind, messages)))
-    for event, number, message in zip(objects, numbers, messages):
-        event.sequence = number
-        event.event = message
-        event._origin = origin
+def made(batch: Batch, numbers: range) -> Iterator[Event]:
+    """Makes events of a batch. A call of __init__ would take longer than all of it."""
+    if batch.tables:
+        raise TypeError("the batch has tables instead of events: use batch.tables")
+    for event, nth in zip(map(object.__new__, repeat(Event)), numbers):
+        event._batch = batch
+        event._nth = nth
         yield event
 
 
 class _Classes(dict[str, type[Event]]):
-    """The classes of the kinds of a format."""
-
-    def __init__(self, classes: Mapping[str, type[Event]], unknown: type[Event]) -> None:
-        super().__init__(classes)
-        self._unknown = unknown
+    """The classes of the kinds of a format, and that of others."""
 
     def __missing__(self, kind: str) -> type[Event]:
-        return self._unknown
+        return self[""]
 
 
-_classes: dict[str, _Classes] = {}
+_classes: dict[str | None, _Classes] = {None: _Classes()}
 """The classes of each format."""
 
 
 class Format(Generic[E_co, B_co]):
     """A format of replays. For type checkers it carries the types of its events and batches. Instances are in replayd.events."""
 
-    def __init__(self, name: str, classes: Mapping[str, type[Event]], unknown: type[Event]) -> None:
+    def __init__(self, name: str, classes: Iterable[type[Event]]) -> None:
         self.name = name
         """The name of the format's field in EventBatch, such as "teehistorian"."""
-        self.classes = _Classes(classes, unknown)
+        self.classes = _classes[name] = _Classes((vars(of)["kind"], of) for of in classes)
         """The class of each kind's events. For any other name, that of an unknown kind."""
-        _classes[name] = self.classes
 
 
 # The fields of a message type that hold string indices, by name. The value is None for an index, or the type of a nested message.

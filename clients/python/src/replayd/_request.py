@@ -43,7 +43,7 @@ class CommonOptions(TypedDict, total=False):
     resolve_players: bool
     """Add the players to the events of a teehistorian file, in Event.event.player."""
     max_batch_events: int
-    """The maximum number of events in a batch. Default 512, with tables 131072."""
+    """The maximum number of events in a batch. Default 4096, with tables 131072."""
     max_batch_delay: float
     """How many seconds events may wait for a batch to fill. Default 0."""
     heartbeat: float
@@ -181,7 +181,7 @@ def build(replay: str, options: StreamOptions) -> tuple[stream_pb2.StreamEventsR
         follow_successors=options.get("follow_successors", False),
         successor_rule=options.get("successor_rule", stream_pb2.SUCCESSOR_RULE_UNSPECIFIED),
         resolve_players=options.get("resolve_players", False),
-        max_batch_events=options.get("max_batch_events", 0),
+        max_batch_events=options.get("max_batch_events", 0 if options.get("tables") else 4096),
         strict=options.get("strict", False),
         where=options.get("where", ""),
         encoding=stream_pb2.ENCODING_ARROW if options.get("tables") else stream_pb2.ENCODING_UNSPECIFIED,

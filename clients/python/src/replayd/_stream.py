@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
-from ._event import Batch
+from ._event import Batch, Event, made
 from ._session import Session
 from .v1 import replay_pb2, stream_pb2
+
+getrefcount: Any = getattr(sys, "getrefcount", lambda _: 0)  # CPython has it
+_ALONE: int = max(map(getrefcount, [object()]))
+"""What getrefcount returns of an object that only a list has."""
 
 
 class StreamBase:
@@ -51,9 +57,34 @@ class StreamBase:
         return self._session.reconnects
 
 
-def events_of(response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
-    """The events of a response, including those of a state."""
-    return Batch(response) if _has_events(response) else ()
+class Events:
+    """Makes the events of a stream's responses. Objects that the caller has dropped are used again for the next response, as zip does
+    with its tuples: making them takes several times as long as passing them."""
+
+    def __init__(self) -> None:
+        self._batch = Batch.__new__(Batch)
+        self._events: list[Event] = []
+        """Those of the last response, all of self._batch, but for the last one: the variable of a loop still has that."""
+
+    def _dropped(self) -> bool:
+        """Whether only self has self._batch and its events."""
+        references: int = sum(map(getrefcount, chain(self._events, (self._batch,))))
+        return references == (len(self._events) + 1) * (_ALONE + 1)
+
+    def __call__(self, response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
+        """The events of a response, including those of a state."""
+        if not _has_events(response) or not (batch := Batch[Any](response)):
+            return ()
+        last = len(batch) - 1
+        if self._events:
+            self._events.pop()
+        if not self._dropped():
+            self._batch, self._events = Batch.__new__(Batch), []
+        self._batch.__dict__ = vars(batch)
+        del self._events[last:]
+        self._events += made(self._batch, range(len(self._events), last))
+        self._events += made(batch, range(last, last + 1))
+        return self._events
 
 
 def batches_of(response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
@@ -62,8 +93,8 @@ def batches_of(response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
 
 
 def responses_of(response: stream_pb2.StreamEventsResponse) -> Iterable[stream_pb2.StreamEventsResponse]:
-    """The response itself."""
-    return (response,)
+    """The response itself, with its events parsed."""
+    return (stream_pb2.StreamEventsResponse.FromString(response.SerializeToString()),)
 
 
 def _has_events(response: stream_pb2.StreamEventsResponse) -> bool:

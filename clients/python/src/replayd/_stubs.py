@@ -6,6 +6,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from . import _lazy
 from .v1 import broadcast_pb2, info_pb2, replay_pb2, report_pb2, state_pb2, stream_pb2, subscribe_pb2, watch_pb2
 
 
@@ -21,7 +22,7 @@ class Stubs:
             )
 
         self.stream_events = method(
-            "unary_stream", "StreamEvents", stream_pb2.StreamEventsRequest, stream_pb2.StreamEventsResponse
+            "unary_stream", "StreamEvents", stream_pb2.StreamEventsRequest, _lazy.Response
         )
         self.watch_state = method("unary_stream", "WatchState", state_pb2.WatchStateRequest, state_pb2.WatchStateResponse)
         self.subscribe_events = method(
@@ -34,7 +35,7 @@ class Stubs:
             "unary_unary", "DeleteSubscription", subscribe_pb2.DeleteSubscriptionRequest, subscribe_pb2.DeleteSubscriptionResponse
         )
         self.decode_replay = method(
-            "stream_stream", "DecodeReplay", stream_pb2.DecodeReplayRequest, stream_pb2.StreamEventsResponse
+            "stream_stream", "DecodeReplay", stream_pb2.DecodeReplayRequest, _lazy.Response
         )
         self.watch_replays = method(
             "unary_stream", "WatchReplays", watch_pb2.WatchReplaysRequest, watch_pb2.WatchReplaysResponse

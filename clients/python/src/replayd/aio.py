@@ -31,7 +31,7 @@ from ._request import (
 )
 from ._session import Session
 from ._states import States, Watched
-from ._stream import batches_of, events_of, responses_of
+from ._stream import Events, batches_of, responses_of
 from ._stubs import Stubs
 from ._subscription import Subscribed, Subscription
 from ._tables import Collector, participants_table, rows_of, to_pandas, to_polars
@@ -85,7 +85,7 @@ class AsyncClient:
 
         With a format, the types of the events are narrowed to it, and a replay of another format is an error."""
         session = Session(*build(replay, options), format)
-        return AsyncStream(session, self._responses(session), events_of)
+        return AsyncStream(session, self._responses(session), Events())
 
     @overload
     def batches(self, replay: str, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> AsyncStream[B]: ...
@@ -219,7 +219,7 @@ class AsyncClient:
         file is raised unchanged, such as FileNotFoundError.
         It reads files in the event loop, 64 KiB at a time."""
         session = Session(build(name_of(source), options)[0], None, format)
-        return AsyncStream(session, self._decoded(session, source), events_of)
+        return AsyncStream(session, self._decoded(session, source), Events())
 
     @overload
     def decode_batches(self, source: Source, *, format: Format[E, B], **options: Unpack[StreamOptions]) -> AsyncStream[B]: ...

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
 from typing import Union as _Union
+from typing import get_args as _get_args
 
 from .._event import Batch as _Batch
 from .._event import Event as _Event
@@ -19,14 +20,7 @@ class Tiles(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["tiles"] = "tiles"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Tiles:
-        return self.event.tiles
+    value: _pb2.Tiles
 
 
 class ImageData(_Event):
@@ -35,14 +29,7 @@ class ImageData(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["image_data"] = "image_data"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ImageData:
-        return self.event.image_data
+    value: _pb2.ImageData
 
 
 class Quads(_Event):
@@ -51,14 +38,7 @@ class Quads(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["quads"] = "quads"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Quads:
-        return self.event.quads
+    value: _pb2.Quads
 
 
 class EnvelopePoints(_Event):
@@ -67,14 +47,7 @@ class EnvelopePoints(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["envelope_points"] = "envelope_points"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EnvelopePoints:
-        return self.event.envelope_points
+    value: _pb2.EnvelopePoints
 
 
 class SoundData(_Event):
@@ -83,14 +56,7 @@ class SoundData(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sound_data"] = "sound_data"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SoundData:
-        return self.event.sound_data
+    value: _pb2.SoundData
 
 
 class RawData(_Event):
@@ -99,14 +65,7 @@ class RawData(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["raw_data"] = "raw_data"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.RawData:
-        return self.event.raw_data
+    value: _pb2.RawData
 
 
 class RawItem(_Event):
@@ -115,14 +74,7 @@ class RawItem(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["raw_item"] = "raw_item"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.RawItem:
-        return self.event.raw_item
+    value: _pb2.RawItem
 
 
 class TileLayer(_Event):
@@ -131,14 +83,7 @@ class TileLayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["tile_layer"] = "tile_layer"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TileLayer:
-        return self.event.tile_layer
+    value: _pb2.TileLayer
 
 
 class QuadLayer(_Event):
@@ -147,14 +92,7 @@ class QuadLayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["quad_layer"] = "quad_layer"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.QuadLayer:
-        return self.event.quad_layer
+    value: _pb2.QuadLayer
 
 
 class Group(_Event):
@@ -163,14 +101,7 @@ class Group(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["group"] = "group"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Group:
-        return self.event.group
+    value: _pb2.Group
 
 
 class Image(_Event):
@@ -179,14 +110,7 @@ class Image(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["image"] = "image"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Image:
-        return self.event.image
+    value: _pb2.Image
 
 
 class Envelope(_Event):
@@ -195,14 +119,7 @@ class Envelope(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["envelope"] = "envelope"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Envelope:
-        return self.event.envelope
+    value: _pb2.Envelope
 
 
 class TileSummary(_Event):
@@ -211,14 +128,7 @@ class TileSummary(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["tile_summary"] = "tile_summary"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TileSummary:
-        return self.event.tile_summary
+    value: _pb2.TileSummary
 
 
 class Header(_Event):
@@ -227,14 +137,7 @@ class Header(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["header"] = "header"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Header:
-        return self.event.header
+    value: _pb2.Header
 
 
 class ItemType(_Event):
@@ -243,14 +146,7 @@ class ItemType(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["item_type"] = "item_type"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ItemType:
-        return self.event.item_type
+    value: _pb2.ItemType
 
 
 class Version(_Event):
@@ -259,14 +155,7 @@ class Version(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["version"] = "version"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Version:
-        return self.event.version
+    value: _pb2.Version
 
 
 class Info(_Event):
@@ -275,14 +164,7 @@ class Info(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["info"] = "info"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Info:
-        return self.event.info
+    value: _pb2.Info
 
 
 class Settings(_Event):
@@ -291,14 +173,7 @@ class Settings(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["settings"] = "settings"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Settings:
-        return self.event.settings
+    value: _pb2.Settings
 
 
 class SoundLayer(_Event):
@@ -307,14 +182,7 @@ class SoundLayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sound_layer"] = "sound_layer"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SoundLayer:
-        return self.event.sound_layer
+    value: _pb2.SoundLayer
 
 
 class SoundSources(_Event):
@@ -323,14 +191,7 @@ class SoundSources(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sound_sources"] = "sound_sources"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SoundSources:
-        return self.event.sound_sources
+    value: _pb2.SoundSources
 
 
 class Sound(_Event):
@@ -339,14 +200,7 @@ class Sound(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sound"] = "sound"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Sound:
-        return self.event.sound
+    value: _pb2.Sound
 
 
 class Automapper(_Event):
@@ -355,14 +209,7 @@ class Automapper(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["automapper"] = "automapper"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Automapper:
-        return self.event.automapper
+    value: _pb2.Automapper
 
 
 class EnvelopeBeziers(_Event):
@@ -371,14 +218,7 @@ class EnvelopeBeziers(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["envelope_beziers"] = "envelope_beziers"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EnvelopeBeziers:
-        return self.event.envelope_beziers
+    value: _pb2.EnvelopeBeziers
 
 
 class UuidType(_Event):
@@ -387,14 +227,7 @@ class UuidType(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["uuid_type"] = "uuid_type"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UuidType:
-        return self.event.uuid_type
+    value: _pb2.UuidType
 
 
 class PhysicsTiles(_Event):
@@ -403,14 +236,7 @@ class PhysicsTiles(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["physics_tiles"] = "physics_tiles"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PhysicsTiles:
-        return self.event.physics_tiles
+    value: _pb2.PhysicsTiles
 
 
 class Entities(_Event):
@@ -419,14 +245,7 @@ class Entities(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["entities"] = "entities"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Entities:
-        return self.event.entities
+    value: _pb2.Entities
 
 
 class Link(_Event):
@@ -435,14 +254,7 @@ class Link(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["link"] = "link"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Link:
-        return self.event.link
+    value: _pb2.Link
 
 
 class LayerBounds(_Event):
@@ -451,14 +263,7 @@ class LayerBounds(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["layer_bounds"] = "layer_bounds"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.LayerBounds:
-        return self.event.layer_bounds
+    value: _pb2.LayerBounds
 
 
 class Unknown(_Event):
@@ -467,14 +272,7 @@ class Unknown(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal[""] = ""
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> None:
-        return None
+    value: None
 
 
 Event: _TypeAlias = _Union[
@@ -545,38 +343,5 @@ Kind: _TypeAlias = _Literal[
 Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
-FORMAT: _Format[Event, Batch] = _Format(
-    "datafile",
-    {
-        "tiles": Tiles,
-        "image_data": ImageData,
-        "quads": Quads,
-        "envelope_points": EnvelopePoints,
-        "sound_data": SoundData,
-        "raw_data": RawData,
-        "raw_item": RawItem,
-        "tile_layer": TileLayer,
-        "quad_layer": QuadLayer,
-        "group": Group,
-        "image": Image,
-        "envelope": Envelope,
-        "tile_summary": TileSummary,
-        "header": Header,
-        "item_type": ItemType,
-        "version": Version,
-        "info": Info,
-        "settings": Settings,
-        "sound_layer": SoundLayer,
-        "sound_sources": SoundSources,
-        "sound": Sound,
-        "automapper": Automapper,
-        "envelope_beziers": EnvelopeBeziers,
-        "uuid_type": UuidType,
-        "physics_tiles": PhysicsTiles,
-        "entities": Entities,
-        "link": Link,
-        "layer_bounds": LayerBounds,
-    },
-    Unknown,
-)
+FORMAT: _Format[Event, Batch] = _Format("datafile", _get_args(Event))
 """The format: `client.events(name, format=datafile.FORMAT)` streams only events of these types."""

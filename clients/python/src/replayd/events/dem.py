@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
 from typing import Union as _Union
+from typing import get_args as _get_args
 
 from .._event import Batch as _Batch
 from .._event import Event as _Event
@@ -19,14 +20,7 @@ class EntityUpdated(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["entity_updated"] = "entity_updated"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EntityUpdated:
-        return self.event.entity_updated
+    value: _pb2.EntityUpdated
 
 
 class EntityCreated(_Event):
@@ -35,14 +29,7 @@ class EntityCreated(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["entity_created"] = "entity_created"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EntityCreated:
-        return self.event.entity_created
+    value: _pb2.EntityCreated
 
 
 class EntityEntered(_Event):
@@ -51,14 +38,7 @@ class EntityEntered(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["entity_entered"] = "entity_entered"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EntityEntered:
-        return self.event.entity_entered
+    value: _pb2.EntityEntered
 
 
 class EntityLeft(_Event):
@@ -67,14 +47,7 @@ class EntityLeft(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["entity_left"] = "entity_left"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EntityLeft:
-        return self.event.entity_left
+    value: _pb2.EntityLeft
 
 
 class EntityDeleted(_Event):
@@ -83,14 +56,7 @@ class EntityDeleted(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["entity_deleted"] = "entity_deleted"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.EntityDeleted:
-        return self.event.entity_deleted
+    value: _pb2.EntityDeleted
 
 
 class Tick(_Event):
@@ -99,14 +65,7 @@ class Tick(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["tick"] = "tick"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Tick:
-        return self.event.tick
+    value: _pb2.Tick
 
 
 class CombatLog(_Event):
@@ -115,14 +74,7 @@ class CombatLog(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["combat_log"] = "combat_log"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CombatLog:
-        return self.event.combat_log
+    value: _pb2.CombatLog
 
 
 class GameEvent(_Event):
@@ -131,14 +83,7 @@ class GameEvent(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["game_event"] = "game_event"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.GameEvent:
-        return self.event.game_event
+    value: _pb2.GameEvent
 
 
 class StringTableEntry(_Event):
@@ -147,14 +92,7 @@ class StringTableEntry(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["string_table_entry"] = "string_table_entry"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.StringTableEntry:
-        return self.event.string_table_entry
+    value: _pb2.StringTableEntry
 
 
 class Modifier(_Event):
@@ -163,14 +101,7 @@ class Modifier(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["modifier"] = "modifier"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Modifier:
-        return self.event.modifier
+    value: _pb2.Modifier
 
 
 class Order(_Event):
@@ -179,14 +110,7 @@ class Order(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["order"] = "order"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Order:
-        return self.event.order
+    value: _pb2.Order
 
 
 class Sound(_Event):
@@ -195,14 +119,7 @@ class Sound(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sound"] = "sound"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Sound:
-        return self.event.sound
+    value: _pb2.Sound
 
 
 class UserCmd(_Event):
@@ -211,14 +128,7 @@ class UserCmd(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["user_cmd"] = "user_cmd"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UserCmd:
-        return self.event.user_cmd
+    value: _pb2.UserCmd
 
 
 class Message(_Event):
@@ -227,14 +137,7 @@ class Message(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["message"] = "message"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Message:
-        return self.event.message
+    value: _pb2.Message
 
 
 class ChatEvent(_Event):
@@ -243,14 +146,7 @@ class ChatEvent(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["chat_event"] = "chat_event"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ChatEvent:
-        return self.event.chat_event
+    value: _pb2.ChatEvent
 
 
 class Chat(_Event):
@@ -259,14 +155,7 @@ class Chat(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["chat"] = "chat"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Chat:
-        return self.event.chat
+    value: _pb2.Chat
 
 
 class Ping(_Event):
@@ -275,14 +164,7 @@ class Ping(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["ping"] = "ping"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Ping:
-        return self.event.ping
+    value: _pb2.Ping
 
 
 class MapLine(_Event):
@@ -291,14 +173,7 @@ class MapLine(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["map_line"] = "map_line"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.MapLine:
-        return self.event.map_line
+    value: _pb2.MapLine
 
 
 class ChatWheel(_Event):
@@ -307,14 +182,7 @@ class ChatWheel(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["chat_wheel"] = "chat_wheel"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ChatWheel:
-        return self.event.chat_wheel
+    value: _pb2.ChatWheel
 
 
 class FileHeader(_Event):
@@ -323,14 +191,7 @@ class FileHeader(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["file_header"] = "file_header"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FileHeader:
-        return self.event.file_header
+    value: _pb2.FileHeader
 
 
 class FileInfo(_Event):
@@ -339,14 +200,7 @@ class FileInfo(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["file_info"] = "file_info"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FileInfo:
-        return self.event.file_info
+    value: _pb2.FileInfo
 
 
 class ServerInfo(_Event):
@@ -355,14 +209,7 @@ class ServerInfo(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["server_info"] = "server_info"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ServerInfo:
-        return self.event.server_info
+    value: _pb2.ServerInfo
 
 
 class ClassInfo(_Event):
@@ -371,14 +218,7 @@ class ClassInfo(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["class_info"] = "class_info"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ClassInfo:
-        return self.event.class_info
+    value: _pb2.ClassInfo
 
 
 class Serializer(_Event):
@@ -387,14 +227,7 @@ class Serializer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["serializer"] = "serializer"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Serializer:
-        return self.event.serializer
+    value: _pb2.Serializer
 
 
 class StringTable(_Event):
@@ -403,14 +236,7 @@ class StringTable(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["string_table"] = "string_table"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.StringTable:
-        return self.event.string_table
+    value: _pb2.StringTable
 
 
 class GameEventType(_Event):
@@ -419,14 +245,7 @@ class GameEventType(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["game_event_type"] = "game_event_type"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.GameEventType:
-        return self.event.game_event_type
+    value: _pb2.GameEventType
 
 
 class ConsoleCmd(_Event):
@@ -435,14 +254,7 @@ class ConsoleCmd(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["console_cmd"] = "console_cmd"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ConsoleCmd:
-        return self.event.console_cmd
+    value: _pb2.ConsoleCmd
 
 
 class SyncTick(_Event):
@@ -451,14 +263,7 @@ class SyncTick(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sync_tick"] = "sync_tick"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SyncTick:
-        return self.event.sync_tick
+    value: _pb2.SyncTick
 
 
 class KeyFrame(_Event):
@@ -467,14 +272,7 @@ class KeyFrame(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["key_frame"] = "key_frame"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.KeyFrame:
-        return self.event.key_frame
+    value: _pb2.KeyFrame
 
 
 class Stop(_Event):
@@ -483,14 +281,7 @@ class Stop(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["stop"] = "stop"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Stop:
-        return self.event.stop
+    value: _pb2.Stop
 
 
 class Command(_Event):
@@ -499,14 +290,7 @@ class Command(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["command"] = "command"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Command:
-        return self.event.command
+    value: _pb2.Command
 
 
 class Fault(_Event):
@@ -515,14 +299,7 @@ class Fault(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fault"] = "fault"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Fault:
-        return self.event.fault
+    value: _pb2.Fault
 
 
 class ServerCvar(_Event):
@@ -531,14 +308,7 @@ class ServerCvar(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["server_cvar"] = "server_cvar"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ServerCvar:
-        return self.event.server_cvar
+    value: _pb2.ServerCvar
 
 
 class PlayerInfo(_Event):
@@ -547,14 +317,7 @@ class PlayerInfo(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_info"] = "player_info"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerInfo:
-        return self.event.player_info
+    value: _pb2.PlayerInfo
 
 
 class SampleEntity(_Event):
@@ -564,14 +327,7 @@ class SampleEntity(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sample_entity"] = "sample_entity"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SampleEntity:
-        return self.event.sample_entity
+    value: _pb2.SampleEntity
 
 
 class SamplePlayer(_Event):
@@ -580,14 +336,7 @@ class SamplePlayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sample_player"] = "sample_player"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SamplePlayer:
-        return self.event.sample_player
+    value: _pb2.SamplePlayer
 
 
 class FactKill(_Event):
@@ -596,14 +345,7 @@ class FactKill(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_kill"] = "fact_kill"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactKill:
-        return self.event.fact_kill
+    value: _pb2.FactKill
 
 
 class FactDamage(_Event):
@@ -612,14 +354,7 @@ class FactDamage(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_damage"] = "fact_damage"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactDamage:
-        return self.event.fact_damage
+    value: _pb2.FactDamage
 
 
 class FactRound(_Event):
@@ -628,14 +363,7 @@ class FactRound(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_round"] = "fact_round"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactRound:
-        return self.event.fact_round
+    value: _pb2.FactRound
 
 
 class FactPlayerRound(_Event):
@@ -644,14 +372,7 @@ class FactPlayerRound(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_player_round"] = "fact_player_round"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactPlayerRound:
-        return self.event.fact_player_round
+    value: _pb2.FactPlayerRound
 
 
 class FactObjective(_Event):
@@ -660,14 +381,7 @@ class FactObjective(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_objective"] = "fact_objective"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactObjective:
-        return self.event.fact_objective
+    value: _pb2.FactObjective
 
 
 class FactPurchase(_Event):
@@ -676,14 +390,7 @@ class FactPurchase(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_purchase"] = "fact_purchase"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactPurchase:
-        return self.event.fact_purchase
+    value: _pb2.FactPurchase
 
 
 class FactGrenade(_Event):
@@ -692,14 +399,7 @@ class FactGrenade(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_grenade"] = "fact_grenade"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactGrenade:
-        return self.event.fact_grenade
+    value: _pb2.FactGrenade
 
 
 class FactBlind(_Event):
@@ -708,14 +408,7 @@ class FactBlind(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_blind"] = "fact_blind"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactBlind:
-        return self.event.fact_blind
+    value: _pb2.FactBlind
 
 
 class FactBuyback(_Event):
@@ -724,14 +417,7 @@ class FactBuyback(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_buyback"] = "fact_buyback"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactBuyback:
-        return self.event.fact_buyback
+    value: _pb2.FactBuyback
 
 
 class FactRune(_Event):
@@ -740,14 +426,7 @@ class FactRune(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_rune"] = "fact_rune"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactRune:
-        return self.event.fact_rune
+    value: _pb2.FactRune
 
 
 class FactSmoke(_Event):
@@ -756,14 +435,7 @@ class FactSmoke(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_smoke"] = "fact_smoke"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactSmoke:
-        return self.event.fact_smoke
+    value: _pb2.FactSmoke
 
 
 class FactWard(_Event):
@@ -772,14 +444,7 @@ class FactWard(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_ward"] = "fact_ward"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactWard:
-        return self.event.fact_ward
+    value: _pb2.FactWard
 
 
 class FactDraft(_Event):
@@ -788,14 +453,7 @@ class FactDraft(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_draft"] = "fact_draft"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactDraft:
-        return self.event.fact_draft
+    value: _pb2.FactDraft
 
 
 class Damage(_Event):
@@ -804,14 +462,7 @@ class Damage(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["damage"] = "damage"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Damage:
-        return self.event.damage
+    value: _pb2.Damage
 
 
 class Kill(_Event):
@@ -820,14 +471,7 @@ class Kill(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["kill"] = "kill"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Kill:
-        return self.event.kill
+    value: _pb2.Kill
 
 
 class KillStreak(_Event):
@@ -836,14 +480,7 @@ class KillStreak(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["kill_streak"] = "kill_streak"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.KillStreak:
-        return self.event.kill_streak
+    value: _pb2.KillStreak
 
 
 class AbilityChange(_Event):
@@ -852,14 +489,7 @@ class AbilityChange(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["ability_change"] = "ability_change"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AbilityChange:
-        return self.event.ability_change
+    value: _pb2.AbilityChange
 
 
 class Shot(_Event):
@@ -868,14 +498,7 @@ class Shot(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["shot"] = "shot"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Shot:
-        return self.event.shot
+    value: _pb2.Shot
 
 
 class Impact(_Event):
@@ -884,14 +507,7 @@ class Impact(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["impact"] = "impact"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Impact:
-        return self.event.impact
+    value: _pb2.Impact
 
 
 class Voice(_Event):
@@ -900,14 +516,7 @@ class Voice(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["voice"] = "voice"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Voice:
-        return self.event.voice
+    value: _pb2.Voice
 
 
 class MatchSummary(_Event):
@@ -916,14 +525,7 @@ class MatchSummary(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["match_summary"] = "match_summary"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.MatchSummary:
-        return self.event.match_summary
+    value: _pb2.MatchSummary
 
 
 class Unknown(_Event):
@@ -932,14 +534,7 @@ class Unknown(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal[""] = ""
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> None:
-        return None
+    value: None
 
 
 Event: _TypeAlias = _Union[
@@ -1068,67 +663,5 @@ Kind: _TypeAlias = _Literal[
 Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
-FORMAT: _Format[Event, Batch] = _Format(
-    "dem",
-    {
-        "entity_updated": EntityUpdated,
-        "entity_created": EntityCreated,
-        "entity_entered": EntityEntered,
-        "entity_left": EntityLeft,
-        "entity_deleted": EntityDeleted,
-        "tick": Tick,
-        "combat_log": CombatLog,
-        "game_event": GameEvent,
-        "string_table_entry": StringTableEntry,
-        "modifier": Modifier,
-        "order": Order,
-        "sound": Sound,
-        "user_cmd": UserCmd,
-        "message": Message,
-        "chat_event": ChatEvent,
-        "chat": Chat,
-        "ping": Ping,
-        "map_line": MapLine,
-        "chat_wheel": ChatWheel,
-        "file_header": FileHeader,
-        "file_info": FileInfo,
-        "server_info": ServerInfo,
-        "class_info": ClassInfo,
-        "serializer": Serializer,
-        "string_table": StringTable,
-        "game_event_type": GameEventType,
-        "console_cmd": ConsoleCmd,
-        "sync_tick": SyncTick,
-        "key_frame": KeyFrame,
-        "stop": Stop,
-        "command": Command,
-        "fault": Fault,
-        "server_cvar": ServerCvar,
-        "player_info": PlayerInfo,
-        "sample_entity": SampleEntity,
-        "sample_player": SamplePlayer,
-        "fact_kill": FactKill,
-        "fact_damage": FactDamage,
-        "fact_round": FactRound,
-        "fact_player_round": FactPlayerRound,
-        "fact_objective": FactObjective,
-        "fact_purchase": FactPurchase,
-        "fact_grenade": FactGrenade,
-        "fact_blind": FactBlind,
-        "fact_buyback": FactBuyback,
-        "fact_rune": FactRune,
-        "fact_smoke": FactSmoke,
-        "fact_ward": FactWard,
-        "fact_draft": FactDraft,
-        "damage": Damage,
-        "kill": Kill,
-        "kill_streak": KillStreak,
-        "ability_change": AbilityChange,
-        "shot": Shot,
-        "impact": Impact,
-        "voice": Voice,
-        "match_summary": MatchSummary,
-    },
-    Unknown,
-)
+FORMAT: _Format[Event, Batch] = _Format("dem", _get_args(Event))
 """The format: `client.events(name, format=dem.FORMAT)` streams only events of these types."""

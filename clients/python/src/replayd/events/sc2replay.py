@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
 from typing import Union as _Union
+from typing import get_args as _get_args
 
 from .._event import Batch as _Batch
 from .._event import Event as _Event
@@ -19,14 +20,7 @@ class CameraUpdate(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["camera_update"] = "camera_update"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CameraUpdate:
-        return self.event.camera_update
+    value: _pb2.CameraUpdate
 
 
 class Cmd(_Event):
@@ -35,14 +29,7 @@ class Cmd(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["cmd"] = "cmd"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Cmd:
-        return self.event.cmd
+    value: _pb2.Cmd
 
 
 class SelectionDelta(_Event):
@@ -51,14 +38,7 @@ class SelectionDelta(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["selection_delta"] = "selection_delta"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SelectionDelta:
-        return self.event.selection_delta
+    value: _pb2.SelectionDelta
 
 
 class ControlGroupUpdate(_Event):
@@ -67,14 +47,7 @@ class ControlGroupUpdate(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["control_group_update"] = "control_group_update"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ControlGroupUpdate:
-        return self.event.control_group_update
+    value: _pb2.ControlGroupUpdate
 
 
 class UnitBorn(_Event):
@@ -83,14 +56,7 @@ class UnitBorn(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_born"] = "unit_born"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitBorn:
-        return self.event.unit_born
+    value: _pb2.UnitBorn
 
 
 class CommandManagerState(_Event):
@@ -99,14 +65,7 @@ class CommandManagerState(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["command_manager_state"] = "command_manager_state"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CommandManagerState:
-        return self.event.command_manager_state
+    value: _pb2.CommandManagerState
 
 
 class TriggerUi(_Event):
@@ -115,14 +74,7 @@ class TriggerUi(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["trigger_ui"] = "trigger_ui"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TriggerUi:
-        return self.event.trigger_ui
+    value: _pb2.TriggerUi
 
 
 class UnitDied(_Event):
@@ -131,14 +83,7 @@ class UnitDied(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_died"] = "unit_died"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitDied:
-        return self.event.unit_died
+    value: _pb2.UnitDied
 
 
 class CmdUpdateTargetPoint(_Event):
@@ -147,14 +92,7 @@ class CmdUpdateTargetPoint(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["cmd_update_target_point"] = "cmd_update_target_point"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CmdUpdateTargetPoint:
-        return self.event.cmd_update_target_point
+    value: _pb2.CmdUpdateTargetPoint
 
 
 class UnitTypeChange(_Event):
@@ -163,14 +101,7 @@ class UnitTypeChange(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_type_change"] = "unit_type_change"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitTypeChange:
-        return self.event.unit_type_change
+    value: _pb2.UnitTypeChange
 
 
 class PlayerStats(_Event):
@@ -179,14 +110,7 @@ class PlayerStats(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_stats"] = "player_stats"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerStats:
-        return self.event.player_stats
+    value: _pb2.PlayerStats
 
 
 class CmdUpdateTargetUnit(_Event):
@@ -195,14 +119,7 @@ class CmdUpdateTargetUnit(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["cmd_update_target_unit"] = "cmd_update_target_unit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CmdUpdateTargetUnit:
-        return self.event.cmd_update_target_unit
+    value: _pb2.CmdUpdateTargetUnit
 
 
 class Start(_Event):
@@ -211,14 +128,7 @@ class Start(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["start"] = "start"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Start:
-        return self.event.start
+    value: _pb2.Start
 
 
 class Details(_Event):
@@ -227,14 +137,7 @@ class Details(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["details"] = "details"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Details:
-        return self.event.details
+    value: _pb2.Details
 
 
 class Lobby(_Event):
@@ -243,14 +146,7 @@ class Lobby(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["lobby"] = "lobby"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Lobby:
-        return self.event.lobby
+    value: _pb2.Lobby
 
 
 class Attributes(_Event):
@@ -259,14 +155,7 @@ class Attributes(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["attributes"] = "attributes"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Attributes:
-        return self.event.attributes
+    value: _pb2.Attributes
 
 
 class GameMetadata(_Event):
@@ -275,14 +164,7 @@ class GameMetadata(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["game_metadata"] = "game_metadata"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.GameMetadata:
-        return self.event.game_metadata
+    value: _pb2.GameMetadata
 
 
 class PlayerInfo(_Event):
@@ -291,14 +173,7 @@ class PlayerInfo(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_info"] = "player_info"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerInfo:
-        return self.event.player_info
+    value: _pb2.PlayerInfo
 
 
 class Member(_Event):
@@ -307,14 +182,7 @@ class Member(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["member"] = "member"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Member:
-        return self.event.member
+    value: _pb2.Member
 
 
 class End(_Event):
@@ -323,14 +191,7 @@ class End(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["end"] = "end"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.End:
-        return self.event.end
+    value: _pb2.End
 
 
 class UnitInit(_Event):
@@ -339,14 +200,7 @@ class UnitInit(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_init"] = "unit_init"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitInit:
-        return self.event.unit_init
+    value: _pb2.UnitInit
 
 
 class UnitDone(_Event):
@@ -355,14 +209,7 @@ class UnitDone(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_done"] = "unit_done"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitDone:
-        return self.event.unit_done
+    value: _pb2.UnitDone
 
 
 class UnitOwnerChange(_Event):
@@ -371,14 +218,7 @@ class UnitOwnerChange(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_owner_change"] = "unit_owner_change"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitOwnerChange:
-        return self.event.unit_owner_change
+    value: _pb2.UnitOwnerChange
 
 
 class Upgrade(_Event):
@@ -387,14 +227,7 @@ class Upgrade(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["upgrade"] = "upgrade"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Upgrade:
-        return self.event.upgrade
+    value: _pb2.Upgrade
 
 
 class UnitPositions(_Event):
@@ -403,14 +236,7 @@ class UnitPositions(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_positions"] = "unit_positions"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitPositions:
-        return self.event.unit_positions
+    value: _pb2.UnitPositions
 
 
 class PlayerSetup(_Event):
@@ -419,14 +245,7 @@ class PlayerSetup(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_setup"] = "player_setup"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerSetup:
-        return self.event.player_setup
+    value: _pb2.PlayerSetup
 
 
 class Chat(_Event):
@@ -435,14 +254,7 @@ class Chat(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["chat"] = "chat"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Chat:
-        return self.event.chat
+    value: _pb2.Chat
 
 
 class Ping(_Event):
@@ -451,14 +263,7 @@ class Ping(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["ping"] = "ping"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Ping:
-        return self.event.ping
+    value: _pb2.Ping
 
 
 class LoadingProgress(_Event):
@@ -467,14 +272,7 @@ class LoadingProgress(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["loading_progress"] = "loading_progress"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.LoadingProgress:
-        return self.event.loading_progress
+    value: _pb2.LoadingProgress
 
 
 class ServerPing(_Event):
@@ -483,14 +281,7 @@ class ServerPing(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["server_ping"] = "server_ping"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ServerPing:
-        return self.event.server_ping
+    value: _pb2.ServerPing
 
 
 class ReconnectNotify(_Event):
@@ -499,14 +290,7 @@ class ReconnectNotify(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["reconnect_notify"] = "reconnect_notify"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ReconnectNotify:
-        return self.event.reconnect_notify
+    value: _pb2.ReconnectNotify
 
 
 class PlayerLeave(_Event):
@@ -515,14 +299,7 @@ class PlayerLeave(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_leave"] = "player_leave"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerLeave:
-        return self.event.player_leave
+    value: _pb2.PlayerLeave
 
 
 class GameUserLeave(_Event):
@@ -531,14 +308,7 @@ class GameUserLeave(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["game_user_leave"] = "game_user_leave"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.GameUserLeave:
-        return self.event.game_user_leave
+    value: _pb2.GameUserLeave
 
 
 class GameUserJoin(_Event):
@@ -547,14 +317,7 @@ class GameUserJoin(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["game_user_join"] = "game_user_join"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.GameUserJoin:
-        return self.event.game_user_join
+    value: _pb2.GameUserJoin
 
 
 class UserFinishedLoadingSync(_Event):
@@ -563,14 +326,7 @@ class UserFinishedLoadingSync(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["user_finished_loading_sync"] = "user_finished_loading_sync"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UserFinishedLoadingSync:
-        return self.event.user_finished_loading_sync
+    value: _pb2.UserFinishedLoadingSync
 
 
 class UserOptions(_Event):
@@ -579,14 +335,7 @@ class UserOptions(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["user_options"] = "user_options"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UserOptions:
-        return self.event.user_options
+    value: _pb2.UserOptions
 
 
 class CameraSave(_Event):
@@ -595,14 +344,7 @@ class CameraSave(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["camera_save"] = "camera_save"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CameraSave:
-        return self.event.camera_save
+    value: _pb2.CameraSave
 
 
 class ResourceTrade(_Event):
@@ -611,14 +353,7 @@ class ResourceTrade(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["resource_trade"] = "resource_trade"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ResourceTrade:
-        return self.event.resource_trade
+    value: _pb2.ResourceTrade
 
 
 class ResourceRequest(_Event):
@@ -627,14 +362,7 @@ class ResourceRequest(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["resource_request"] = "resource_request"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ResourceRequest:
-        return self.event.resource_request
+    value: _pb2.ResourceRequest
 
 
 class ResourceRequestFulfill(_Event):
@@ -643,14 +371,7 @@ class ResourceRequestFulfill(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["resource_request_fulfill"] = "resource_request_fulfill"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ResourceRequestFulfill:
-        return self.event.resource_request_fulfill
+    value: _pb2.ResourceRequestFulfill
 
 
 class ResourceRequestCancel(_Event):
@@ -659,14 +380,7 @@ class ResourceRequestCancel(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["resource_request_cancel"] = "resource_request_cancel"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ResourceRequestCancel:
-        return self.event.resource_request_cancel
+    value: _pb2.ResourceRequestCancel
 
 
 class Alliance(_Event):
@@ -675,14 +389,7 @@ class Alliance(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["alliance"] = "alliance"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Alliance:
-        return self.event.alliance
+    value: _pb2.Alliance
 
 
 class AchievementAwarded(_Event):
@@ -691,14 +398,7 @@ class AchievementAwarded(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["achievement_awarded"] = "achievement_awarded"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AchievementAwarded:
-        return self.event.achievement_awarded
+    value: _pb2.AchievementAwarded
 
 
 class LagMessage(_Event):
@@ -707,14 +407,7 @@ class LagMessage(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["lag_message"] = "lag_message"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.LagMessage:
-        return self.event.lag_message
+    value: _pb2.LagMessage
 
 
 class DecrementGameTimeRemaining(_Event):
@@ -723,14 +416,7 @@ class DecrementGameTimeRemaining(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["decrement_game_time_remaining"] = "decrement_game_time_remaining"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.DecrementGameTimeRemaining:
-        return self.event.decrement_game_time_remaining
+    value: _pb2.DecrementGameTimeRemaining
 
 
 class HijackReplayGame(_Event):
@@ -739,14 +425,7 @@ class HijackReplayGame(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["hijack_replay_game"] = "hijack_replay_game"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.HijackReplayGame:
-        return self.event.hijack_replay_game
+    value: _pb2.HijackReplayGame
 
 
 class UnitClick(_Event):
@@ -755,14 +434,7 @@ class UnitClick(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_click"] = "unit_click"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitClick:
-        return self.event.unit_click
+    value: _pb2.UnitClick
 
 
 class UnitHighlight(_Event):
@@ -771,14 +443,7 @@ class UnitHighlight(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_highlight"] = "unit_highlight"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitHighlight:
-        return self.event.unit_highlight
+    value: _pb2.UnitHighlight
 
 
 class SelectionSyncCheck(_Event):
@@ -787,14 +452,7 @@ class SelectionSyncCheck(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["selection_sync_check"] = "selection_sync_check"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SelectionSyncCheck:
-        return self.event.selection_sync_check
+    value: _pb2.SelectionSyncCheck
 
 
 class SetSyncLoadingTime(_Event):
@@ -803,14 +461,7 @@ class SetSyncLoadingTime(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["set_sync_loading_time"] = "set_sync_loading_time"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SetSyncLoadingTime:
-        return self.event.set_sync_loading_time
+    value: _pb2.SetSyncLoadingTime
 
 
 class SetSyncPlayingTime(_Event):
@@ -819,14 +470,7 @@ class SetSyncPlayingTime(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["set_sync_playing_time"] = "set_sync_playing_time"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SetSyncPlayingTime:
-        return self.event.set_sync_playing_time
+    value: _pb2.SetSyncPlayingTime
 
 
 class CommandManagerReset(_Event):
@@ -835,14 +479,7 @@ class CommandManagerReset(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["command_manager_reset"] = "command_manager_reset"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CommandManagerReset:
-        return self.event.command_manager_reset
+    value: _pb2.CommandManagerReset
 
 
 class SetAbsoluteGameSpeed(_Event):
@@ -851,14 +488,7 @@ class SetAbsoluteGameSpeed(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["set_absolute_game_speed"] = "set_absolute_game_speed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SetAbsoluteGameSpeed:
-        return self.event.set_absolute_game_speed
+    value: _pb2.SetAbsoluteGameSpeed
 
 
 class AddAbsoluteGameSpeed(_Event):
@@ -867,14 +497,7 @@ class AddAbsoluteGameSpeed(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["add_absolute_game_speed"] = "add_absolute_game_speed"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AddAbsoluteGameSpeed:
-        return self.event.add_absolute_game_speed
+    value: _pb2.AddAbsoluteGameSpeed
 
 
 class BankFile(_Event):
@@ -883,14 +506,7 @@ class BankFile(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["bank_file"] = "bank_file"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.BankFile:
-        return self.event.bank_file
+    value: _pb2.BankFile
 
 
 class BankSection(_Event):
@@ -899,14 +515,7 @@ class BankSection(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["bank_section"] = "bank_section"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.BankSection:
-        return self.event.bank_section
+    value: _pb2.BankSection
 
 
 class BankKey(_Event):
@@ -915,14 +524,7 @@ class BankKey(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["bank_key"] = "bank_key"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.BankKey:
-        return self.event.bank_key
+    value: _pb2.BankKey
 
 
 class BankValue(_Event):
@@ -931,14 +533,7 @@ class BankValue(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["bank_value"] = "bank_value"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.BankValue:
-        return self.event.bank_value
+    value: _pb2.BankValue
 
 
 class BankSignature(_Event):
@@ -947,14 +542,7 @@ class BankSignature(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["bank_signature"] = "bank_signature"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.BankSignature:
-        return self.event.bank_signature
+    value: _pb2.BankSignature
 
 
 class SaveGame(_Event):
@@ -963,14 +551,7 @@ class SaveGame(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["save_game"] = "save_game"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SaveGame:
-        return self.event.save_game
+    value: _pb2.SaveGame
 
 
 class SaveGameDone(_Event):
@@ -979,14 +560,7 @@ class SaveGameDone(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["save_game_done"] = "save_game_done"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SaveGameDone:
-        return self.event.save_game_done
+    value: _pb2.SaveGameDone
 
 
 class LoadGameDone(_Event):
@@ -995,14 +569,7 @@ class LoadGameDone(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["load_game_done"] = "load_game_done"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.LoadGameDone:
-        return self.event.load_game_done
+    value: _pb2.LoadGameDone
 
 
 class GameCheat(_Event):
@@ -1011,14 +578,7 @@ class GameCheat(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["game_cheat"] = "game_cheat"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.GameCheat:
-        return self.event.game_cheat
+    value: _pb2.GameCheat
 
 
 class BroadcastCheat(_Event):
@@ -1027,14 +587,7 @@ class BroadcastCheat(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["broadcast_cheat"] = "broadcast_cheat"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.BroadcastCheat:
-        return self.event.broadcast_cheat
+    value: _pb2.BroadcastCheat
 
 
 class AiCommunicate(_Event):
@@ -1043,14 +596,7 @@ class AiCommunicate(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["ai_communicate"] = "ai_communicate"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AiCommunicate:
-        return self.event.ai_communicate
+    value: _pb2.AiCommunicate
 
 
 class CatalogModify(_Event):
@@ -1059,14 +605,7 @@ class CatalogModify(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["catalog_modify"] = "catalog_modify"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.CatalogModify:
-        return self.event.catalog_modify
+    value: _pb2.CatalogModify
 
 
 class HeroTalentTreeSelected(_Event):
@@ -1075,14 +614,7 @@ class HeroTalentTreeSelected(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["hero_talent_tree_selected"] = "hero_talent_tree_selected"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.HeroTalentTreeSelected:
-        return self.event.hero_talent_tree_selected
+    value: _pb2.HeroTalentTreeSelected
 
 
 class HeroTalentTreeSelectionPanelToggled(_Event):
@@ -1091,14 +623,7 @@ class HeroTalentTreeSelectionPanelToggled(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["hero_talent_tree_selection_panel_toggled"] = "hero_talent_tree_selection_panel_toggled"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.HeroTalentTreeSelectionPanelToggled:
-        return self.event.hero_talent_tree_selection_panel_toggled
+    value: _pb2.HeroTalentTreeSelectionPanelToggled
 
 
 class PeerSetSyncLoadingTime(_Event):
@@ -1107,14 +632,7 @@ class PeerSetSyncLoadingTime(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["peer_set_sync_loading_time"] = "peer_set_sync_loading_time"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PeerSetSyncLoadingTime:
-        return self.event.peer_set_sync_loading_time
+    value: _pb2.PeerSetSyncLoadingTime
 
 
 class PeerSetSyncPlayingTime(_Event):
@@ -1123,14 +641,7 @@ class PeerSetSyncPlayingTime(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["peer_set_sync_playing_time"] = "peer_set_sync_playing_time"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PeerSetSyncPlayingTime:
-        return self.event.peer_set_sync_playing_time
+    value: _pb2.PeerSetSyncPlayingTime
 
 
 class PlayerState(_Event):
@@ -1140,14 +651,7 @@ class PlayerState(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_state"] = "player_state"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerState:
-        return self.event.player_state
+    value: _pb2.PlayerState
 
 
 class UnitState(_Event):
@@ -1157,14 +661,7 @@ class UnitState(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unit_state"] = "unit_state"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnitState:
-        return self.event.unit_state
+    value: _pb2.UnitState
 
 
 class FactUnit(_Event):
@@ -1173,14 +670,7 @@ class FactUnit(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_unit"] = "fact_unit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactUnit:
-        return self.event.fact_unit
+    value: _pb2.FactUnit
 
 
 class FactBuildStep(_Event):
@@ -1190,14 +680,7 @@ class FactBuildStep(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_build_step"] = "fact_build_step"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactBuildStep:
-        return self.event.fact_build_step
+    value: _pb2.FactBuildStep
 
 
 class FactPlayer(_Event):
@@ -1207,14 +690,7 @@ class FactPlayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_player"] = "fact_player"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactPlayer:
-        return self.event.fact_player
+    value: _pb2.FactPlayer
 
 
 class SamplePlayer(_Event):
@@ -1224,14 +700,7 @@ class SamplePlayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sample_player"] = "sample_player"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SamplePlayer:
-        return self.event.sample_player
+    value: _pb2.SamplePlayer
 
 
 class FactMatch(_Event):
@@ -1241,14 +710,7 @@ class FactMatch(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_match"] = "fact_match"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactMatch:
-        return self.event.fact_match
+    value: _pb2.FactMatch
 
 
 class FactChat(_Event):
@@ -1257,14 +719,7 @@ class FactChat(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_chat"] = "fact_chat"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactChat:
-        return self.event.fact_chat
+    value: _pb2.FactChat
 
 
 class FactUpgrade(_Event):
@@ -1273,14 +728,7 @@ class FactUpgrade(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_upgrade"] = "fact_upgrade"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactUpgrade:
-        return self.event.fact_upgrade
+    value: _pb2.FactUpgrade
 
 
 class FactEconomy(_Event):
@@ -1290,14 +738,7 @@ class FactEconomy(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_economy"] = "fact_economy"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactEconomy:
-        return self.event.fact_economy
+    value: _pb2.FactEconomy
 
 
 class FactSupplyBlock(_Event):
@@ -1306,14 +747,7 @@ class FactSupplyBlock(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_supply_block"] = "fact_supply_block"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactSupplyBlock:
-        return self.event.fact_supply_block
+    value: _pb2.FactSupplyBlock
 
 
 class FactEngagement(_Event):
@@ -1322,14 +756,7 @@ class FactEngagement(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_engagement"] = "fact_engagement"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactEngagement:
-        return self.event.fact_engagement
+    value: _pb2.FactEngagement
 
 
 class FactControlGroup(_Event):
@@ -1338,14 +765,7 @@ class FactControlGroup(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_control_group"] = "fact_control_group"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactControlGroup:
-        return self.event.fact_control_group
+    value: _pb2.FactControlGroup
 
 
 class FactOrder(_Event):
@@ -1354,14 +774,7 @@ class FactOrder(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_order"] = "fact_order"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactOrder:
-        return self.event.fact_order
+    value: _pb2.FactOrder
 
 
 class Other(_Event):
@@ -1371,14 +784,7 @@ class Other(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["other"] = "other"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Other:
-        return self.event.other
+    value: _pb2.Other
 
 
 class Unknown(_Event):
@@ -1387,14 +793,7 @@ class Unknown(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal[""] = ""
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> None:
-        return None
+    value: None
 
 
 Event: _TypeAlias = _Union[
@@ -1579,95 +978,5 @@ Kind: _TypeAlias = _Literal[
 Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
-FORMAT: _Format[Event, Batch] = _Format(
-    "sc2replay",
-    {
-        "camera_update": CameraUpdate,
-        "cmd": Cmd,
-        "selection_delta": SelectionDelta,
-        "control_group_update": ControlGroupUpdate,
-        "unit_born": UnitBorn,
-        "command_manager_state": CommandManagerState,
-        "trigger_ui": TriggerUi,
-        "unit_died": UnitDied,
-        "cmd_update_target_point": CmdUpdateTargetPoint,
-        "unit_type_change": UnitTypeChange,
-        "player_stats": PlayerStats,
-        "cmd_update_target_unit": CmdUpdateTargetUnit,
-        "start": Start,
-        "details": Details,
-        "lobby": Lobby,
-        "attributes": Attributes,
-        "game_metadata": GameMetadata,
-        "player_info": PlayerInfo,
-        "member": Member,
-        "end": End,
-        "unit_init": UnitInit,
-        "unit_done": UnitDone,
-        "unit_owner_change": UnitOwnerChange,
-        "upgrade": Upgrade,
-        "unit_positions": UnitPositions,
-        "player_setup": PlayerSetup,
-        "chat": Chat,
-        "ping": Ping,
-        "loading_progress": LoadingProgress,
-        "server_ping": ServerPing,
-        "reconnect_notify": ReconnectNotify,
-        "player_leave": PlayerLeave,
-        "game_user_leave": GameUserLeave,
-        "game_user_join": GameUserJoin,
-        "user_finished_loading_sync": UserFinishedLoadingSync,
-        "user_options": UserOptions,
-        "camera_save": CameraSave,
-        "resource_trade": ResourceTrade,
-        "resource_request": ResourceRequest,
-        "resource_request_fulfill": ResourceRequestFulfill,
-        "resource_request_cancel": ResourceRequestCancel,
-        "alliance": Alliance,
-        "achievement_awarded": AchievementAwarded,
-        "lag_message": LagMessage,
-        "decrement_game_time_remaining": DecrementGameTimeRemaining,
-        "hijack_replay_game": HijackReplayGame,
-        "unit_click": UnitClick,
-        "unit_highlight": UnitHighlight,
-        "selection_sync_check": SelectionSyncCheck,
-        "set_sync_loading_time": SetSyncLoadingTime,
-        "set_sync_playing_time": SetSyncPlayingTime,
-        "command_manager_reset": CommandManagerReset,
-        "set_absolute_game_speed": SetAbsoluteGameSpeed,
-        "add_absolute_game_speed": AddAbsoluteGameSpeed,
-        "bank_file": BankFile,
-        "bank_section": BankSection,
-        "bank_key": BankKey,
-        "bank_value": BankValue,
-        "bank_signature": BankSignature,
-        "save_game": SaveGame,
-        "save_game_done": SaveGameDone,
-        "load_game_done": LoadGameDone,
-        "game_cheat": GameCheat,
-        "broadcast_cheat": BroadcastCheat,
-        "ai_communicate": AiCommunicate,
-        "catalog_modify": CatalogModify,
-        "hero_talent_tree_selected": HeroTalentTreeSelected,
-        "hero_talent_tree_selection_panel_toggled": HeroTalentTreeSelectionPanelToggled,
-        "peer_set_sync_loading_time": PeerSetSyncLoadingTime,
-        "peer_set_sync_playing_time": PeerSetSyncPlayingTime,
-        "player_state": PlayerState,
-        "unit_state": UnitState,
-        "fact_unit": FactUnit,
-        "fact_build_step": FactBuildStep,
-        "fact_player": FactPlayer,
-        "sample_player": SamplePlayer,
-        "fact_match": FactMatch,
-        "fact_chat": FactChat,
-        "fact_upgrade": FactUpgrade,
-        "fact_economy": FactEconomy,
-        "fact_supply_block": FactSupplyBlock,
-        "fact_engagement": FactEngagement,
-        "fact_control_group": FactControlGroup,
-        "fact_order": FactOrder,
-        "other": Other,
-    },
-    Unknown,
-)
+FORMAT: _Format[Event, Batch] = _Format("sc2replay", _get_args(Event))
 """The format: `client.events(name, format=sc2replay.FORMAT)` streams only events of these types."""

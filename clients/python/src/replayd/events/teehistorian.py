@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal as _Literal
 from typing import TypeAlias as _TypeAlias
 from typing import Union as _Union
+from typing import get_args as _get_args
 
 from .._event import Batch as _Batch
 from .._event import Event as _Event
@@ -19,14 +20,7 @@ class PlayerDiff(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_diff"] = "player_diff"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerDiff:
-        return self.event.player_diff
+    value: _pb2.PlayerDiff
 
 
 class InputDiff(_Event):
@@ -35,14 +29,7 @@ class InputDiff(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["input_diff"] = "input_diff"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.InputDiff:
-        return self.event.input_diff
+    value: _pb2.InputDiff
 
 
 class Tick(_Event):
@@ -51,14 +38,7 @@ class Tick(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["tick"] = "tick"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Tick:
-        return self.event.tick
+    value: _pb2.Tick
 
 
 class InputNew(_Event):
@@ -67,14 +47,7 @@ class InputNew(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["input_new"] = "input_new"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.InputNew:
-        return self.event.input_new
+    value: _pb2.InputNew
 
 
 class Message(_Event):
@@ -83,14 +56,7 @@ class Message(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["message"] = "message"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Message:
-        return self.event.message
+    value: _pb2.Message
 
 
 class PlayerNew(_Event):
@@ -99,14 +65,7 @@ class PlayerNew(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_new"] = "player_new"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerNew:
-        return self.event.player_new
+    value: _pb2.PlayerNew
 
 
 class PlayerOld(_Event):
@@ -115,14 +74,7 @@ class PlayerOld(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_old"] = "player_old"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerOld:
-        return self.event.player_old
+    value: _pb2.PlayerOld
 
 
 class Join(_Event):
@@ -131,14 +83,7 @@ class Join(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["join"] = "join"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Join:
-        return self.event.join
+    value: _pb2.Join
 
 
 class Drop(_Event):
@@ -147,14 +92,7 @@ class Drop(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["drop"] = "drop"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Drop:
-        return self.event.drop
+    value: _pb2.Drop
 
 
 class ConsoleCommand(_Event):
@@ -163,14 +101,7 @@ class ConsoleCommand(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["console_command"] = "console_command"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.ConsoleCommand:
-        return self.event.console_command
+    value: _pb2.ConsoleCommand
 
 
 class Finish(_Event):
@@ -179,14 +110,7 @@ class Finish(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["finish"] = "finish"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Finish:
-        return self.event.finish
+    value: _pb2.Finish
 
 
 class UnknownEx(_Event):
@@ -195,14 +119,7 @@ class UnknownEx(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["unknown_ex"] = "unknown_ex"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.UnknownEx:
-        return self.event.unknown_ex
+    value: _pb2.UnknownEx
 
 
 class Test(_Event):
@@ -211,14 +128,7 @@ class Test(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["test"] = "test"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Test:
-        return self.event.test
+    value: _pb2.Test
 
 
 class AuthInit(_Event):
@@ -227,14 +137,7 @@ class AuthInit(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["auth_init"] = "auth_init"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AuthInit:
-        return self.event.auth_init
+    value: _pb2.AuthInit
 
 
 class AuthLogin(_Event):
@@ -243,14 +146,7 @@ class AuthLogin(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["auth_login"] = "auth_login"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AuthLogin:
-        return self.event.auth_login
+    value: _pb2.AuthLogin
 
 
 class AuthLogout(_Event):
@@ -259,14 +155,7 @@ class AuthLogout(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["auth_logout"] = "auth_logout"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.AuthLogout:
-        return self.event.auth_logout
+    value: _pb2.AuthLogout
 
 
 class DdnetverOld(_Event):
@@ -275,14 +164,7 @@ class DdnetverOld(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["ddnetver_old"] = "ddnetver_old"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.DdnetverOld:
-        return self.event.ddnetver_old
+    value: _pb2.DdnetverOld
 
 
 class Ddnetver(_Event):
@@ -291,14 +173,7 @@ class Ddnetver(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["ddnetver"] = "ddnetver"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Ddnetver:
-        return self.event.ddnetver
+    value: _pb2.Ddnetver
 
 
 class Joinver6(_Event):
@@ -307,14 +182,7 @@ class Joinver6(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["joinver6"] = "joinver6"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Joinver6:
-        return self.event.joinver6
+    value: _pb2.Joinver6
 
 
 class Joinver7(_Event):
@@ -323,14 +191,7 @@ class Joinver7(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["joinver7"] = "joinver7"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Joinver7:
-        return self.event.joinver7
+    value: _pb2.Joinver7
 
 
 class SaveSuccess(_Event):
@@ -339,14 +200,7 @@ class SaveSuccess(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["save_success"] = "save_success"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SaveSuccess:
-        return self.event.save_success
+    value: _pb2.SaveSuccess
 
 
 class SaveFailure(_Event):
@@ -355,14 +209,7 @@ class SaveFailure(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["save_failure"] = "save_failure"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SaveFailure:
-        return self.event.save_failure
+    value: _pb2.SaveFailure
 
 
 class LoadSuccess(_Event):
@@ -371,14 +218,7 @@ class LoadSuccess(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["load_success"] = "load_success"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.LoadSuccess:
-        return self.event.load_success
+    value: _pb2.LoadSuccess
 
 
 class LoadFailure(_Event):
@@ -387,14 +227,7 @@ class LoadFailure(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["load_failure"] = "load_failure"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.LoadFailure:
-        return self.event.load_failure
+    value: _pb2.LoadFailure
 
 
 class PlayerTeam(_Event):
@@ -403,14 +236,7 @@ class PlayerTeam(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_team"] = "player_team"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerTeam:
-        return self.event.player_team
+    value: _pb2.PlayerTeam
 
 
 class TeamPractice(_Event):
@@ -419,14 +245,7 @@ class TeamPractice(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["team_practice"] = "team_practice"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TeamPractice:
-        return self.event.team_practice
+    value: _pb2.TeamPractice
 
 
 class PlayerReady(_Event):
@@ -435,14 +254,7 @@ class PlayerReady(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_ready"] = "player_ready"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerReady:
-        return self.event.player_ready
+    value: _pb2.PlayerReady
 
 
 class PlayerSwap(_Event):
@@ -451,14 +263,7 @@ class PlayerSwap(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_swap"] = "player_swap"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerSwap:
-        return self.event.player_swap
+    value: _pb2.PlayerSwap
 
 
 class Rejoinver6(_Event):
@@ -467,14 +272,7 @@ class Rejoinver6(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["rejoinver6"] = "rejoinver6"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Rejoinver6:
-        return self.event.rejoinver6
+    value: _pb2.Rejoinver6
 
 
 class Antibot(_Event):
@@ -483,14 +281,7 @@ class Antibot(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["antibot"] = "antibot"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Antibot:
-        return self.event.antibot
+    value: _pb2.Antibot
 
 
 class PlayerName(_Event):
@@ -499,14 +290,7 @@ class PlayerName(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_name"] = "player_name"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerName:
-        return self.event.player_name
+    value: _pb2.PlayerName
 
 
 class PlayerFinish(_Event):
@@ -515,14 +299,7 @@ class PlayerFinish(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_finish"] = "player_finish"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerFinish:
-        return self.event.player_finish
+    value: _pb2.PlayerFinish
 
 
 class TeamFinish(_Event):
@@ -531,14 +308,7 @@ class TeamFinish(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["team_finish"] = "team_finish"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.TeamFinish:
-        return self.event.team_finish
+    value: _pb2.TeamFinish
 
 
 class PlayerState(_Event):
@@ -548,14 +318,7 @@ class PlayerState(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["player_state"] = "player_state"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.PlayerState:
-        return self.event.player_state
+    value: _pb2.PlayerState
 
 
 class Damage(_Event):
@@ -564,14 +327,7 @@ class Damage(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["damage"] = "damage"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.Damage:
-        return self.event.damage
+    value: _pb2.Damage
 
 
 class FactFinish(_Event):
@@ -580,14 +336,7 @@ class FactFinish(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_finish"] = "fact_finish"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactFinish:
-        return self.event.fact_finish
+    value: _pb2.FactFinish
 
 
 class FactSession(_Event):
@@ -596,14 +345,7 @@ class FactSession(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_session"] = "fact_session"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactSession:
-        return self.event.fact_session
+    value: _pb2.FactSession
 
 
 class FactTeam(_Event):
@@ -612,14 +354,7 @@ class FactTeam(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_team"] = "fact_team"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactTeam:
-        return self.event.fact_team
+    value: _pb2.FactTeam
 
 
 class FactSave(_Event):
@@ -628,14 +363,7 @@ class FactSave(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_save"] = "fact_save"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactSave:
-        return self.event.fact_save
+    value: _pb2.FactSave
 
 
 class FactLoad(_Event):
@@ -644,14 +372,7 @@ class FactLoad(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_load"] = "fact_load"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactSave:
-        return self.event.fact_load
+    value: _pb2.FactSave
 
 
 class FactInputStats(_Event):
@@ -660,14 +381,7 @@ class FactInputStats(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_input_stats"] = "fact_input_stats"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactInputStats:
-        return self.event.fact_input_stats
+    value: _pb2.FactInputStats
 
 
 class FactChat(_Event):
@@ -676,14 +390,7 @@ class FactChat(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_chat"] = "fact_chat"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactChat:
-        return self.event.fact_chat
+    value: _pb2.FactChat
 
 
 class FactCallVote(_Event):
@@ -692,14 +399,7 @@ class FactCallVote(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_call_vote"] = "fact_call_vote"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactCallVote:
-        return self.event.fact_call_vote
+    value: _pb2.FactCallVote
 
 
 class FactVote(_Event):
@@ -708,14 +408,7 @@ class FactVote(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_vote"] = "fact_vote"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactVote:
-        return self.event.fact_vote
+    value: _pb2.FactVote
 
 
 class FactCommand(_Event):
@@ -724,14 +417,7 @@ class FactCommand(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_command"] = "fact_command"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactCommand:
-        return self.event.fact_command
+    value: _pb2.FactCommand
 
 
 class SamplePlayer(_Event):
@@ -740,14 +426,7 @@ class SamplePlayer(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sample_player"] = "sample_player"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SamplePlayer:
-        return self.event.sample_player
+    value: _pb2.SamplePlayer
 
 
 class FactDeath(_Event):
@@ -756,14 +435,7 @@ class FactDeath(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_death"] = "fact_death"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactDeath:
-        return self.event.fact_death
+    value: _pb2.FactDeath
 
 
 class FactRespawn(_Event):
@@ -772,14 +444,7 @@ class FactRespawn(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_respawn"] = "fact_respawn"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactRespawn:
-        return self.event.fact_respawn
+    value: _pb2.FactRespawn
 
 
 class SampleCharacter(_Event):
@@ -789,14 +454,7 @@ class SampleCharacter(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sample_character"] = "sample_character"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SampleCharacter:
-        return self.event.sample_character
+    value: _pb2.SampleCharacter
 
 
 class SampleShot(_Event):
@@ -806,14 +464,7 @@ class SampleShot(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["sample_shot"] = "sample_shot"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.SampleShot:
-        return self.event.sample_shot
+    value: _pb2.SampleShot
 
 
 class FactFreeze(_Event):
@@ -822,14 +473,7 @@ class FactFreeze(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_freeze"] = "fact_freeze"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactFreeze:
-        return self.event.fact_freeze
+    value: _pb2.FactFreeze
 
 
 class FactThaw(_Event):
@@ -838,14 +482,7 @@ class FactThaw(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_thaw"] = "fact_thaw"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactThaw:
-        return self.event.fact_thaw
+    value: _pb2.FactThaw
 
 
 class FactHit(_Event):
@@ -854,14 +491,7 @@ class FactHit(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_hit"] = "fact_hit"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactHit:
-        return self.event.fact_hit
+    value: _pb2.FactHit
 
 
 class FactHook(_Event):
@@ -870,14 +500,7 @@ class FactHook(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_hook"] = "fact_hook"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactHook:
-        return self.event.fact_hook
+    value: _pb2.FactHook
 
 
 class FactBlock(_Event):
@@ -886,14 +509,7 @@ class FactBlock(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_block"] = "fact_block"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactBlock:
-        return self.event.fact_block
+    value: _pb2.FactBlock
 
 
 class FactCharacterEnd(_Event):
@@ -902,14 +518,7 @@ class FactCharacterEnd(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_character_end"] = "fact_character_end"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactCharacterEnd:
-        return self.event.fact_character_end
+    value: _pb2.FactCharacterEnd
 
 
 class FactRun(_Event):
@@ -918,14 +527,7 @@ class FactRun(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal["fact_run"] = "fact_run"
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> _pb2.FactRun:
-        return self.event.fact_run
+    value: _pb2.FactRun
 
 
 class Unknown(_Event):
@@ -934,14 +536,7 @@ class Unknown(_Event):
     __slots__ = ()
     event: _pb2.Event
     kind: _Literal[""] = ""
-
-    @property
-    def tick(self) -> int:
-        return self.event.at_tick
-
-    @property
-    def value(self) -> None:
-        return None
+    value: None
 
 
 Event: _TypeAlias = _Union[
@@ -1070,67 +665,5 @@ Kind: _TypeAlias = _Literal[
 Batch: _TypeAlias = _Batch[Event, _pb2.Event]
 """A batch of events."""
 
-FORMAT: _Format[Event, Batch] = _Format(
-    "teehistorian",
-    {
-        "player_diff": PlayerDiff,
-        "input_diff": InputDiff,
-        "tick": Tick,
-        "input_new": InputNew,
-        "message": Message,
-        "player_new": PlayerNew,
-        "player_old": PlayerOld,
-        "join": Join,
-        "drop": Drop,
-        "console_command": ConsoleCommand,
-        "finish": Finish,
-        "unknown_ex": UnknownEx,
-        "test": Test,
-        "auth_init": AuthInit,
-        "auth_login": AuthLogin,
-        "auth_logout": AuthLogout,
-        "ddnetver_old": DdnetverOld,
-        "ddnetver": Ddnetver,
-        "joinver6": Joinver6,
-        "joinver7": Joinver7,
-        "save_success": SaveSuccess,
-        "save_failure": SaveFailure,
-        "load_success": LoadSuccess,
-        "load_failure": LoadFailure,
-        "player_team": PlayerTeam,
-        "team_practice": TeamPractice,
-        "player_ready": PlayerReady,
-        "player_swap": PlayerSwap,
-        "rejoinver6": Rejoinver6,
-        "antibot": Antibot,
-        "player_name": PlayerName,
-        "player_finish": PlayerFinish,
-        "team_finish": TeamFinish,
-        "player_state": PlayerState,
-        "damage": Damage,
-        "fact_finish": FactFinish,
-        "fact_session": FactSession,
-        "fact_team": FactTeam,
-        "fact_save": FactSave,
-        "fact_load": FactLoad,
-        "fact_input_stats": FactInputStats,
-        "fact_chat": FactChat,
-        "fact_call_vote": FactCallVote,
-        "fact_vote": FactVote,
-        "fact_command": FactCommand,
-        "sample_player": SamplePlayer,
-        "fact_death": FactDeath,
-        "fact_respawn": FactRespawn,
-        "sample_character": SampleCharacter,
-        "sample_shot": SampleShot,
-        "fact_freeze": FactFreeze,
-        "fact_thaw": FactThaw,
-        "fact_hit": FactHit,
-        "fact_hook": FactHook,
-        "fact_block": FactBlock,
-        "fact_character_end": FactCharacterEnd,
-        "fact_run": FactRun,
-    },
-    Unknown,
-)
+FORMAT: _Format[Event, Batch] = _Format("teehistorian", _get_args(Event))
 """The format: `client.events(name, format=teehistorian.FORMAT)` streams only events of these types."""
