@@ -15,7 +15,6 @@ import pytest
 
 import replayd
 from conftest import FINISHED, REPOSITORY, Daemon
-from replayd._connection import compression
 from replayd.v1 import filter_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
@@ -128,10 +127,6 @@ def test_tables_of_a_daemon_on_this_machine_are_not_compressed(daemon: Daemon) -
         assert size() == none > 1.5 * lz4
         uploaded = client.decode_batches(FINISHED, kinds=["player_diff"], tables=True, narrow_columns=False)
         assert sum(len(batch.tables["player_diff"].message.data) for batch in uploaded if batch.tables) == none
-    for address in ("localhost:1", "127.0.0.1:1", "[::1]:1", "unix:/run/x"):
-        assert compression(address) == stream_pb2.ARROW_COMPRESSION_NONE
-    for address in ("replays.example.org:1", "10.0.0.1:1", "dns:///localhosted.example.org:1", "unixes:1"):
-        assert compression(address) == stream_pb2.ARROW_COMPRESSION_UNSPECIFIED
 
 
 def test_a_state_is_in_the_table_without_positions(daemon: Daemon) -> None:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 
-from .v1 import stream_pb2
-
 if TYPE_CHECKING:
     from .aio import AsyncClient
     from .client import Client
@@ -42,7 +40,7 @@ def connect(address: str, *, tls: TLS = False, token: str | None = None) -> Clie
         channel = grpc.insecure_channel(address, options=OPTIONS)
     else:
         channel = grpc.secure_channel(address, credentials, options=OPTIONS)
-    return Client(channel, metadata(token), compression(address))
+    return Client(channel, metadata(token))
 
 
 def connect_async(address: str, *, tls: TLS = False, token: str | None = None) -> AsyncClient:
@@ -54,7 +52,7 @@ def connect_async(address: str, *, tls: TLS = False, token: str | None = None) -
         channel = grpc.aio.insecure_channel(address, options=OPTIONS)
     else:
         channel = grpc.aio.secure_channel(address, credentials, options=OPTIONS)
-    return AsyncClient(channel, metadata(token), compression(address))
+    return AsyncClient(channel, metadata(token))
 
 
 def _credentials(tls: TLS) -> Any:
@@ -66,14 +64,6 @@ def _credentials(tls: TLS) -> Any:
         with open(tls, "rb") as file:
             return grpc.ssl_channel_credentials(root_certificates=file.read())
     return tls
-
-
-def compression(address: str) -> stream_pb2.ArrowCompression.ValueType:
-    """How tables are compressed by default: not for a daemon on this machine, where bytes cost less than compressing them."""
-    target = address.removeprefix("dns:///").removeprefix("ipv4:").removeprefix("ipv6:")
-    if target.startswith(("unix:", "unix-abstract:", "localhost:", "127.", "[::1]:")):
-        return stream_pb2.ARROW_COMPRESSION_NONE
-    return stream_pb2.ARROW_COMPRESSION_UNSPECIFIED
 
 
 def metadata(token: str | None) -> tuple[tuple[str, str], ...]:

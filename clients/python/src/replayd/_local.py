@@ -16,7 +16,7 @@ from typing import Any
 
 import grpc
 
-from ._connection import OPTIONS, compression, metadata
+from ._connection import OPTIONS, metadata
 from ._error import ReplaydError, from_grpc
 from .aio import AsyncClient
 from .client import Client
@@ -56,7 +56,7 @@ class LocalClient(Client):
     """The name of the file that was opened, for `events` and the other methods."""
 
     def __init__(self, channel: grpc.Channel, daemon: Daemon, name: str) -> None:
-        super().__init__(channel, metadata(daemon.token), compression(daemon.address))
+        super().__init__(channel, metadata(daemon.token))
         self.name = name
         self._daemon = daemon
 
@@ -79,7 +79,7 @@ class LocalAsyncClient(AsyncClient):
     """The name of the file that was opened, for `events` and the other methods."""
 
     def __init__(self, channel: grpc.aio.Channel, daemon: Daemon, name: str) -> None:
-        super().__init__(channel, metadata(daemon.token), compression(daemon.address))
+        super().__init__(channel, metadata(daemon.token))
         self.name = name
         self._daemon = daemon
 

@@ -47,12 +47,6 @@ def silence_of(request: stream_pb2.StreamEventsRequest | state_pb2.WatchStateReq
     return SILENT_HEARTBEATS * min(max(heartbeat, MIN_HEARTBEAT), MAX_HEARTBEAT)
 
 
-def compress(request: stream_pb2.StreamEventsRequest, default: stream_pb2.ArrowCompression.ValueType) -> None:
-    """Sets how tables are compressed, unless the caller did."""
-    if request.encoding == stream_pb2.ENCODING_ARROW and not request.arrow_compression:
-        request.arrow_compression = default
-
-
 def add_schemas(tables: Iterable[stream_pb2.Table], schemas: dict[str, bytes]) -> None:
     """Adds the schema to each table. The daemon sends it only with the first of a kind."""
     for table in tables:
@@ -120,10 +114,6 @@ class Session:
         self._state_due = True  # the state at the current position was not yielded completely yet
         self._attempts = Attempts(retry)
         self.silence = silence_of(request)
-
-    def compress(self, default: stream_pb2.ArrowCompression.ValueType) -> None:
-        """Sets how tables are compressed, unless the caller did."""
-        compress(self.request, default)
 
     def called(self) -> None:
         """Records the time when a call begins."""

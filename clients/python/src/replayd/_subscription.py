@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from ._error import ReplaydError
 from ._event import Batch
-from ._session import Attempts, Retry, add_schemas, compress, silence_of
+from ._session import Attempts, Retry, add_schemas, silence_of
 from .events import AnyBatch, AnyEvent
-from .v1 import replay_pb2, stream_pb2, subscribe_pb2
+from .v1 import replay_pb2, subscribe_pb2
 
 
 class Subscribed:
@@ -40,14 +40,8 @@ class Subscribed:
 class Subscription:
     """One subscription over any number of connections."""
 
-    def __init__(
-        self,
-        request: subscribe_pb2.SubscribeEventsRequest,
-        retry: Retry | None,
-        compression: stream_pb2.ArrowCompression.ValueType,
-    ) -> None:
+    def __init__(self, request: subscribe_pb2.SubscribeEventsRequest, retry: Retry | None) -> None:
         self.request = request
-        compress(request.options, compression)
         self.silence = silence_of(request.options)
         self._attempts = Attempts(retry)
         self._replays: dict[int, replay_pb2.Replay] = {}

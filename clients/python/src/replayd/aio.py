@@ -51,15 +51,9 @@ B = TypeVar("B")
 class AsyncClient:
     """A client of one daemon, for one event loop."""
 
-    def __init__(
-        self,
-        channel: grpc.aio.Channel,
-        metadata: tuple[tuple[str, str], ...] = (),
-        compression: stream_pb2.ArrowCompression.ValueType = stream_pb2.ARROW_COMPRESSION_UNSPECIFIED,
-    ) -> None:
+    def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
         self._channel = channel
         self._metadata = metadata
-        self._compression = compression
         self._stubs = Stubs(channel)
 
     async def __aenter__(self) -> AsyncClient:
@@ -233,7 +227,6 @@ class AsyncClient:
         return AsyncStream(session, self._decoded(session, source), batches_of)
 
     async def _decoded(self, session: Session, source: Source) -> AsyncGenerator[stream_pb2.StreamEventsResponse]:
-        session.compress(self._compression)
         with Upload(source, session) as upload:
             call: Any = self._stubs.decode_replay(upload.parts(), metadata=self._metadata)
             upload.call.set_result(call)
@@ -248,7 +241,6 @@ class AsyncClient:
         check(session)
 
     async def _responses(self, session: Session) -> AsyncGenerator[stream_pb2.StreamEventsResponse]:
-        session.compress(self._compression)
         while session.end is None:
             session.called()
             watch = AsyncWatch(self._stubs.stream_events(session.request, metadata=self._metadata), session.silence)
@@ -273,7 +265,7 @@ class AsyncClient:
 
         It goes on for ever, and yields each response. When the daemon restarts or the connection breaks, it continues after the last
         one; `retry` says how. With `token`, a later call continues where another one was."""
-        subscription = Subscription(*subscribe_request(directory, options), self._compression)
+        subscription = Subscription(*subscribe_request(directory, options))
         while True:
             subscription.called()
             call = self._stubs.subscribe_events(subscription.request, metadata=self._metadata)

@@ -51,15 +51,9 @@ B = TypeVar("B")
 class Client:
     """A client of one daemon. Threads may share a client. A stream must be used by one thread at a time."""
 
-    def __init__(
-        self,
-        channel: grpc.Channel,
-        metadata: tuple[tuple[str, str], ...] = (),
-        compression: stream_pb2.ArrowCompression.ValueType = stream_pb2.ARROW_COMPRESSION_UNSPECIFIED,
-    ) -> None:
+    def __init__(self, channel: grpc.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> None:
         self._channel = channel
         self._metadata = metadata
-        self._compression = compression
         self._stubs = Stubs(channel)
 
     def __enter__(self) -> Client:
@@ -232,7 +226,6 @@ class Client:
         return Stream(session, self._decoded(session, source), batches_of)
 
     def _decoded(self, session: Session, source: Source) -> Iterator[stream_pb2.StreamEventsResponse]:
-        session.compress(self._compression)
         with Upload(source, session) as upload:
             call: Any = self._stubs.decode_replay(upload.parts(), metadata=self._metadata)
             upload.call.set_result(call)
@@ -247,7 +240,6 @@ class Client:
         check(session)
 
     def _responses(self, session: Session) -> Iterator[stream_pb2.StreamEventsResponse]:
-        session.compress(self._compression)
         while session.end is None:
             session.called()
             watch = Watch(self._stubs.stream_events(session.request, metadata=self._metadata), session.silence)
@@ -272,7 +264,7 @@ class Client:
 
         It goes on for ever, and yields each response. When the daemon restarts or the connection breaks, it continues after the last
         one; `retry` says how. With `token`, a later call continues where another one was."""
-        subscription = Subscription(*subscribe_request(directory, options), self._compression)
+        subscription = Subscription(*subscribe_request(directory, options))
         while True:
             subscription.called()
             call = self._stubs.subscribe_events(subscription.request, metadata=self._metadata)
