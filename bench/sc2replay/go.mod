@@ -7,6 +7,6 @@ require (
 	github.com/replayd/replayd v0.0.0
 )
 
-require github.com/icza/mpq v0.0.0-20230330132843-d3cdc0b651b7
+require github.com/icza/mpq v0.0.0-20230330132843-d3cdc0b651b7 // indirect
 
 replace github.com/replayd/replayd => ../..
