@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -34,8 +35,9 @@ type Batch struct {
 	list    []byte             // the EventList message
 	length  int                // number of events
 	tables  []*replaydv1.Table // instead of a list
-	strings []string           // the strings that events refer to by index
-	raw     [][]byte           // the same strings as bytes of list
+	raw     [][]byte           // the strings that events refer to by index, as bytes of list
+	once    sync.Once          // of strings
+	strings []string           // the same strings, once one was asked for
 	places  position.Reader    // the positions of the events
 }
 
@@ -234,18 +236,23 @@ func (b *Batch) index() error {
 		}
 		list = rest
 	}
-	if len(b.raw) > 0 { // one allocation for the bytes of all strings
-		text := string(bytes.Join(b.raw, nil))
-		b.strings = make([]string, len(b.raw))
-		for i, s := range b.raw {
-			b.strings[i], text = text[:len(s)], text[len(s):]
-		}
-	}
 	b.length = count
 	if !b.State && uint64(count) != b.Next-b.First {
 		return fmt.Errorf("%w: a batch of %d events has sequence numbers %d to %d", errMalformed, count, b.First, b.Next)
 	}
 	return nil
+}
+
+// text returns the string at an index, which must be one of raw. Many programs ask for none.
+func (b *Batch) text(i uint32) string {
+	b.once.Do(func() { // one allocation for the bytes of all strings
+		text := string(bytes.Join(b.raw, nil))
+		b.strings = make([]string, len(b.raw))
+		for i, s := range b.raw {
+			b.strings[i], text = text[:len(s)], text[len(s):]
+		}
+	})
+	return b.strings[i]
 }
 
 // rowTag is the tag of EventList.events.

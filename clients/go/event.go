@@ -136,10 +136,10 @@ func (e Event) Message() proto.Message {
 // StringAt returns the string for the value of a field that is marked string_index in the .proto. Strings that repeat, such as
 // the names of entity classes and fields, are sent once per batch. It returns "" if there is no such string.
 func (e Event) StringAt(index uint32) string {
-	if e.batch == nil || uint64(index) >= uint64(len(e.batch.strings)) {
+	if e.batch == nil || uint64(index) >= uint64(len(e.batch.raw)) {
 		return ""
 	}
-	return e.batch.strings[index]
+	return e.batch.text(index)
 }
 
 // AppendJSON appends the event as `replayd cat` prints it, without the newline. Fields have their names in the .proto, enums are

@@ -2,11 +2,13 @@ package replayd
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -132,5 +134,35 @@ func TestRetryDefaults(t *testing.T) {
 	}
 	if r := (Retry{GiveUpAfter: -1}).withDefaults(); r.GiveUpAfter != -1 {
 		t.Errorf("GiveUpAfter -1 became %v", r.GiveUpAfter)
+	}
+}
+
+// TestStringAt: strings of a batch are found by their indices, also from several goroutines, and there are no others.
+func TestStringAt(t *testing.T) {
+	texts := []string{"CDOTA_Unit_Hero_Axe", "", "m_iHealth"}
+	wire, err := proto.Marshal(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Batch{Batch: &replaydv1.EventBatch{
+		NextSequence: 1, Offsets: []int64{0}, Events: &replaydv1.EventBatch_Dem{Dem: &demv1.EventList{Events: []*demv1.Event{{}}, Strings: texts}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ParseResponse(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asking sync.WaitGroup
+	for range 2 {
+		asking.Go(func() {
+			for event, err := range r.Batch.Events() {
+				got := []string{event.StringAt(0), event.StringAt(1), event.StringAt(2), event.StringAt(3)}
+				if err != nil || !slices.Equal(got, append(slices.Clone(texts), "")) {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	if got := (Event{}).StringAt(0); got != "" {
+		t.Errorf("no event has the string %q", got)
 	}
 }

@@ -416,7 +416,7 @@ func (f *Filter) foresee(format *Format) {
 	for k, clauses := range f.includes {
 		f.nothing = f.nothing && (clauses == 0 || format != nil && format.Kinds[k].State)
 		for i := range f.include {
-			f.whole[k] = f.whole[k] || clauses&(1<<i) != 0 && f.include[i].always && f.excludes[k] == 0
+			f.whole[k] = f.whole[k] || clauses&(1<<i) != 0 && f.include[i].asksOnly() && f.excludes[k] == 0
 		}
 	}
 }

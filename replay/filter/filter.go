@@ -184,7 +184,7 @@ func (f *Filter) Kind(kind uint8) bool {
 	return f == nil || f.includes[kind] != 0
 }
 
-// Whole reports whether Match is true for every event of that kind. Then a caller needs only the kind of an event.
+// Whole reports whether every event of that kind is delivered, with all of its fields. Then a caller needs only the kind of an event.
 func (f *Filter) Whole(kind uint8) bool {
 	return f == nil || f.whole[kind]
 }

@@ -16,25 +16,28 @@ func TestWhole(t *testing.T) {
 		include, exclude []*f
 		want             []uint8
 	}{
-		"nothing asked":            {nil, nil, []uint8{diff, join, chat}},
+		"nothing asked":            {nil, nil, []uint8{diff, join, thing, chat}},
 		"a kind":                   {[]*f{diffs}, nil, []uint8{diff}},
 		"two filters":              {[]*f{{Players: []int32{1}}, diffs}, nil, []uint8{diff}},
 		"a player":                 {[]*f{{Kinds: []string{"diff"}, Players: []int32{1}}}, nil, nil},
 		"a group":                  {[]*f{{Kinds: []string{"diff"}, Datafile: &replaydv1.DatafileFilter{Groups: []int32{1}}}}, nil, nil},
 		"ticks":                    {[]*f{{Kinds: []string{"diff"}, Ticks: ticks(0, 9)}}, nil, nil},
-		"without the kind":         {nil, []*f{diffs}, []uint8{join, chat}},
+		"without the kind":         {nil, []*f{diffs}, []uint8{join, thing, chat}},
 		"a kind without the kind":  {[]*f{diffs}, []*f{diffs}, nil},
 		"a kind without a player":  {[]*f{diffs}, []*f{{Players: []int32{1}}}, nil},
 		"a kind without some time": {[]*f{diffs}, []*f{{Ticks: ticks(0, 9)}}, nil},
-		"without a team":           {nil, []*f{{Teams: []int32{1}}}, []uint8{diff, chat}},
+		"without a team":           {nil, []*f{{Teams: []int32{1}}}, []uint8{diff, thing, chat}},
 		"a type":                   {[]*f{{Dem: &replaydv1.DemFilter{Types: []string{"war"}}}, {Kinds: []string{"join"}}}, nil, []uint8{join}},
-		"without a type":           {nil, []*f{{Dem: &replaydv1.DemFilter{Types: []string{"war"}}}}, []uint8{diff, join}},
+		"a class":                  {[]*f{{Dem: &replaydv1.DemFilter{Classes: []string{"CTower"}}}, {Kinds: []string{"join"}}}, nil, []uint8{join}},
+		"a field":                  {[]*f{{Dem: &replaydv1.DemFilter{Fields: []string{"m_iHealth"}}}, {Kinds: []string{"join"}}}, nil, []uint8{join}},
+		"without a class":          {nil, []*f{{Dem: &replaydv1.DemFilter{Classes: []string{"CTower"}}}}, []uint8{diff, join, chat}},
+		"without a type":           {nil, []*f{{Dem: &replaydv1.DemFilter{Types: []string{"war"}}}}, []uint8{diff, join, thing}},
 	} {
 		c, err := filter.Compile(&format, test.include, test.exclude)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, kind := range []uint8{diff, join, chat} {
+		for _, kind := range []uint8{diff, join, thing, chat} {
 			if got := c.Whole(kind); got != slices.Contains(test.want, kind) {
 				t.Errorf("%s: kind %d is delivered whole: %v", name, kind, got)
 			}

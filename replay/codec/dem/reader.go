@@ -200,7 +200,7 @@ func (r *reader) fill(b *codec.Batch) error {
 			}
 			at = r.d.EventPosition()
 		}
-		if r.Filter == nil && !b.KeepMarks {
+		if r.Filter.Whole(uint8(r.ev.Kind)) && !b.KeepMarks {
 			if r.add(b, at) {
 				b.Place(at)
 			}
