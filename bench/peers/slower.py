@@ -5,6 +5,7 @@
 
 The figure of a path is the ratio of its processor time to that of the base, the median of rounds whose order alternates. There are as many
 rounds as it takes until its interval does not contain LIMIT: some ten on an idle machine, up to the last of ROUNDS on a busy one.
+Where the linker puts functions makes a program up to a fifth slower or faster: rounds take turns in LAYOUTS orders of them.
 Replays are made of the samples; the corpus is not needed.
 """
 
@@ -16,13 +17,14 @@ import os
 import statistics
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import build
 from build import CACHE, HERE, ROOT
-from peers import ONE, Daemon, Side, Table, daemon
+from peers import ONE, Daemon, Side, daemon
 
-LIMIT, ROUNDS = 1.05, (11, 22, 44, 88, 176)
+LIMIT, ROUNDS, LAYOUTS = 1.05, (11, 22, 44, 88, 176), 11
 
 
 def interval(ratios: list[float], confidence: float = 0.99) -> tuple[float, float]:
@@ -33,26 +35,30 @@ def interval(ratios: list[float], confidence: float = 0.99) -> tuple[float, floa
     return (sorted(ratios)[rank], sorted(ratios)[-1 - rank]) if rank >= 0 else (0.0, math.inf)
 
 
-def compare(before: Side, after: Side) -> list[float]:
-    """The ratios of as many rounds as it takes to be certain."""
+def compare(sides: list[tuple[Side, Side]]) -> list[float]:
+    """The ratios of as many rounds as it takes to be certain. Sides are before and after, in each layout."""
     ratios: list[float] = []
     for rounds in ROUNDS:
-        was, now = Table(rounds - len(ratios)).turns([before, after], rounds)
-        ratios += [n["cpu"] / w["cpu"] for w, n in zip(was, now)]
+        while len(ratios) < rounds:
+            pair, order = sides[len(ratios) % LAYOUTS], 1 - 2 * (len(ratios) % 2)
+            was, now = [side.measure()["cpu"] for side in pair[::order]][::order]
+            ratios.append(now / was)
         low, high = interval(ratios)
         if low > LIMIT or high < LIMIT:
             break
     return ratios
 
 
-def programs(tree: Path, to: Path) -> Path:
-    """Builds the daemon of a tree, and the program that uses its decoders. The latter is that of this tree."""
+def programs(tree: Path, to: Path) -> list[Path]:
+    """Builds the daemon of a tree, and the program that uses its decoders, in each layout. The latter is that of this tree."""
     if tree != ROOT:
         build.run("rm", "-rf", tree / "bench" / "peers")
         build.run("cp", "-r", HERE, tree / "bench" / "peers")
-    for package, at in (("./cmd/replayd", tree), (".", tree / "bench" / "peers")):
-        build.run("go", "build", "-pgo=off", "-o", f"{to}/", package, at=at)
-    return to
+    layouts = [to / str(layout + 1) for layout in range(LAYOUTS)]
+    for layout in layouts:
+        for package, at in (("./cmd/replayd", tree), (".", tree / "bench" / "peers")):
+            build.run("go", "build", "-pgo=off", f"-ldflags=-s -w -randlayout={layout.name}", "-o", f"{layout}/", package, at=at)
+    return layouts
 
 
 def paths(bin: Path, d: Daemon, recording: str, match: str) -> dict[str, Side]:
@@ -98,16 +104,19 @@ def main() -> int:
     sample = next((ROOT / "testdata" / "teehistorian" / "finished").glob("*.teehistorian"))
     (replays := work / "replays").mkdir(exist_ok=True)
     recording, match = str(replays / "long.teehistorian"), str(replays / "match.dem")
-    build.run(new / "peers", "lengthen", sample, recording, 4 << 20)
-    build.run(new / "peers", "match", match, 4)
+    build.run(new[0] / "peers", "lengthen", sample, recording, 4 << 20)
+    build.run(new[0] / "peers", "match", match, 4)
     slower = []
     print("| path | time to the base's | between (99 %) | rounds | |\n|---|---|---|---|---|", flush=True)
-    with daemon(replays, program=str(old / "replayd"), environment=ONE) as a, daemon(replays, program=str(new / "replayd"), environment=ONE) as b:
-        before, after = paths(old, a, recording, match), paths(new, b, recording, match)
-        for path in before:
+    with ExitStack() as daemons:
+        before, after = (
+            [paths(bin, daemons.enter_context(daemon(replays, program=str(bin / "replayd"), environment=ONE)), recording, match) for bin in bins]
+            for bins in (old, new)
+        )
+        for path in before[0]:
             if arguments.only and not any(text in path for text in arguments.only):
                 continue
-            ratios = compare(before[path], after[path])
+            ratios = compare([(was[path], now[path]) for was, now in zip(before, after)])
             low, high = interval(ratios)
             said = "**slower**" if low > LIMIT else "" if high < LIMIT else "not certain"
             slower += [path] if low > LIMIT else []
