@@ -352,8 +352,19 @@ func (e *Export) addColumns(t *table.Table) error {
 	if to.schema == nil {
 		to.schema = arrowipc.Schema(t.Layout, t.Kind)
 	}
-	return to.add(e, copied(arrowipc.Record(t, to.schema)))
+	r := arrowipc.Record(t, to.schema)
+	if t.Rows < manyRows {
+		return to.add(e, copied(r))
+	}
+	if err := to.add(e, r); err != nil {
+		return err
+	}
+	return to.flush(e)
 }
+
+// manyRows is the number of rows from which a record batch is written at once, without a copy. Fewer wait for others, because a writer
+// would merge them.
+const manyRows = 2048
 
 // table returns the file of a kind.
 func (e *Export) table(kind string) *exportTable {

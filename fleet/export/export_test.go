@@ -20,6 +20,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	client "github.com/replayd/replayd/clients/go"
+	"github.com/replayd/replayd/decoders/teehistorian/teetest"
 	"github.com/replayd/replayd/fleet/export"
 	"github.com/replayd/replayd/internal/daemontest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -107,6 +108,47 @@ func TestFrames(t *testing.T) {
 		for file, rows := range want {
 			if !strings.HasPrefix(file, "replays") && (got[file] == nil || !array.TableEqual(got[file], rows)) {
 				t.Errorf("%s: %s has other rows", name, file)
+			}
+		}
+	}
+}
+
+// TestLargeBatches: rows are in order, whether their batches are copied or written at once.
+func TestLargeBatches(t *testing.T) {
+	sample, err := os.ReadFile(filepath.Join("..", "..", "testdata", "teehistorian", "finished", game))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "long.teehistorian")
+	if err := os.WriteFile(path, teetest.Repeat(sample, 300<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	of := func(events uint32) map[string]arrow.Table {
+		dir := t.TempDir()
+		e := export.New(export.Options{Name: "long", Place: export.Dir{Path: dir}, Format: tablefile.Parquet, Tables: describe.TableVersion})
+		defer e.Close()
+		file, err := source.OpenLocal(path, source.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := &replaydv1.StreamEventsRequest{Replay: "long", Encoding: replaydv1.Encoding_ENCODING_ARROW, MaxBatchEvents: events}
+		if err := service.StreamColumns(t.Context(), file, request, service.Local{}, func(f *frame.Frame) error {
+			defer f.Free()
+			return e.AddFrame(t.Context(), f)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Finish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return tables(t, dir)
+	}
+	want := of(50)
+	for _, most := range []uint32{3820, 20000} { // of the first, some batches have manyRows moves, and some fewer
+		got := of(most)
+		for file, rows := range want {
+			if !strings.HasPrefix(file, "replays") && (got[file] == nil || !array.TableEqual(got[file], rows)) {
+				t.Errorf("batches of %d events: %s has other rows", most, file)
 			}
 		}
 	}
