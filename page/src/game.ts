@@ -70,6 +70,8 @@ export class Game<W extends World = World> {
   readonly told = new Told();
   readonly ticksPerSecond: number;
 
+  /** Where the clock was set. That may be beyond what has arrived of the replay, as its end is: Infinity. */
+  private aim = 0;
   private loading: AbortController | undefined;
   /** The part of which an event has arrived. */
   private opened: W | undefined;
@@ -101,9 +103,17 @@ export class Game<W extends World = World> {
 
   /** Goes to a tick. If the tick is not in or near the loaded part, loads from shortly before the tick. */
   seek(tick: number): void {
+    this.aim = tick;
     this.tick = Math.max(this.first, Math.min(tick, this.last));
     this.live = false;
     if (!this.near || this.failure !== undefined) this.load(this.tick - 2 * this.ticksPerSecond);
+  }
+
+  /** The replay has a tick. A clock that was set beyond what had arrived goes on, unless the replay is being written. */
+  private reaches(tick: number): void {
+    if (tick <= this.last) return;
+    this.last = tick;
+    if (this.aim > this.tick && !this.grows) this.seek(this.aim);
   }
 
   /** The clock is in or near the part that is loaded. */
@@ -122,6 +132,7 @@ export class Game<W extends World = World> {
   goLive(): void {
     this.playing = true;
     this.speed = 1;
+    this.aim = 0;
     if (this.world.to >= this.last - this.ticksPerSecond * 5 && this.world.to > 0) {
       this.live = true;
       this.tick = Math.max(this.tick, this.world.to - this.lag);
@@ -185,7 +196,7 @@ export class Game<W extends World = World> {
       this.complete = true;
       this.grows = false;
       this.live = false;
-      this.last = Math.max(this.last, world.to);
+      this.reaches(world.to);
     } catch (error) {
       if (signal.aborted) return;
       if (!isAway(error)) {
@@ -216,7 +227,7 @@ export class Game<W extends World = World> {
       case "followStatus":
         if (response.value.state === FollowState.SUCCESSOR) this.complete = true;
     }
-    this.last = Math.max(this.last, world.to);
+    this.reaches(world.to);
     if (world.to > before && before >= 0) this.note(world.to - before);
     if (this.told.covered >= world.to) this.told.take(world, world.to); // nothing of it is new, and it would pile up
     if (!this.surveyed) return;
@@ -286,7 +297,8 @@ export class Game<W extends World = World> {
     }
     if (signal.aborted) return;
     const end = stream.end?.lastTick ?? world.to;
-    this.last = this.grows ? Math.max(this.last, end) : end;
+    if (!this.grows) this.last = Math.min(this.last, end);
+    this.reaches(end);
     this.tick = Math.min(this.tick, Math.max(this.last, 0));
     this.told.take(world, this.grows ? end - 1 : Infinity);
     this.surveyed = this.grows;

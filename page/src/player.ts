@@ -269,7 +269,7 @@ function player<W extends World>(app: HTMLElement, signal: AbortSignal, replay: 
 
   const keys: Record<string, () => void> = {
     " ": toggle, k: toggle, l: () => game.grows && game.goLive(), h: warmer, p: picture, d: () => (scene.withDesign = !scene.withDesign), i: () => open(inspector.element.hidden), ",": () => step(-1), ".": () => step(1),
-    ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => to(0), End: () => to(game.last),
+    ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => to(0), End: () => to(Infinity),
     "+": () => scene.zoom(1.25), "-": () => scene.zoom(0.8), "0": all,
     "<": () => faster(-1), ">": () => faster(1), "?": () => help.showModal(),
   };
