@@ -84,53 +84,34 @@ func (d *Decoder) Next(ev *Event) error {
 	// Nearly all records are small moves and changes of inputs. They are decoded here without checks for the end of the
 	// bytes. For an unusual one, the general path decodes it from its start.
 	if b := d.w.Bytes(); len(b) >= fastBytes && d.fast {
-		x := binary.LittleEndian.Uint32(b)
-		switch {
-		case x&0x8080c0 == 0 && x&0xffff00 != 0: // an id, dx and dy of one byte each
-			if d.fastPlayerDiff(ev, int32(x&0x3f), short(byte(x>>8)), short(byte(x>>16))) {
+		s, x := &d.state, binary.LittleEndian.Uint32(b)
+		id := int32(x & 0x3f)
+		if x&0x8080c0 == 0 && x&0xffff00 != 0 && int(id) < len(s.clients) { // an id, dx and dy of one byte each
+			c, dx, dy := &s.clients[id], short(byte(x>>8)), short(byte(x>>16))
+			switch {
+			case !c.Alive || beyond(c.X+dx, c.Y+dy):
+			case id > s.prev:
+				s.prev, d.index = id, 0
+				ev.AtTick, ev.Kind = s.tick, KindPlayerDiff
+				c.move(&ev.PlayerDiff, id, dx, dy)
+				d.w.Advance(MoveBytes)
+				return nil
+			case s.tick < lastTick: // the event of the tick comes first
+				s.tick++
+				s.prev, d.index = -1, decoders.Room
+				ev.AtTick, ev.Kind = s.tick, KindTick
+				ev.Tick.Skipped, ev.Tick.Implicit = 0, true
 				return nil
 			}
-		case x&0xff == tagInputDiff:
-			if d.fastInputDiff(ev, b) {
-				return nil
-			}
+		} else if x&0xff == tagInputDiff && d.fastInputDiff(ev, b) {
+			return nil
 		}
 	}
 	return d.next(ev)
 }
 
-// MoveBytes is the length of the PLAYER_DIFF records that fastPlayerDiff and Moves decode.
+// MoveBytes is the length of the PLAYER_DIFF records that Next decodes fast, and Moves.
 const MoveBytes = 3
-
-// fastPlayerDiff decodes a PLAYER_DIFF whose three integers have one byte each. It returns false, having changed
-// nothing, for an unusual record.
-func (d *Decoder) fastPlayerDiff(ev *Event, id, dx, dy int32) bool {
-	s := &d.state
-	if int(id) >= len(s.clients) {
-		return false
-	}
-	c := &s.clients[id]
-	if !c.Alive || beyond(c.X+dx, c.Y+dy) {
-		return false
-	}
-	if id <= s.prev {
-		if s.tick >= lastTick {
-			return false
-		}
-		s.tick++
-		s.prev = -1
-		d.index = decoders.Room
-		ev.AtTick, ev.Kind = s.tick, KindTick
-		ev.Tick.Skipped, ev.Tick.Implicit = 0, true
-		return true
-	}
-	s.prev = id
-	d.index = 0
-	ev.AtTick, ev.Kind = s.tick, KindPlayerDiff
-	c.move(&ev.PlayerDiff, id, dx, dy)
-	d.w.Advance(MoveBytes)
-	return true
-}
 
 // move moves a client, and sets m to the move. It sets field by field: a literal is built elsewhere first, and copying memory
 // that was just written in smaller pieces stalls.

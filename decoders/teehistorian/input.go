@@ -13,31 +13,18 @@ func input(v *[inputFields]int32) Input {
 	}
 }
 
-// add adds a change to an input. All fields wrap around. It stores the sum in out and the change in diff, field by
-// field, because copying a whole input that was just written in pieces stalls.
-func (in *Input) add(v *[inputFields]int32, diff, out *Input) {
-	diff.Direction, diff.TargetX, diff.TargetY, diff.Jump, diff.Fire = v[0], v[1], v[2], v[3], v[4]
-	diff.Hook, diff.PlayerFlags, diff.WantedWeapon, diff.NextWeapon, diff.PrevWeapon = v[5], v[6], v[7], v[8], v[9]
-	sum := in.Direction + v[0]
-	in.Direction, out.Direction = sum, sum
-	sum = in.TargetX + v[1]
-	in.TargetX, out.TargetX = sum, sum
-	sum = in.TargetY + v[2]
-	in.TargetY, out.TargetY = sum, sum
-	sum = in.Jump + v[3]
-	in.Jump, out.Jump = sum, sum
-	sum = in.Fire + v[4]
-	in.Fire, out.Fire = sum, sum
-	sum = in.Hook + v[5]
-	in.Hook, out.Hook = sum, sum
-	sum = in.PlayerFlags + v[6]
-	in.PlayerFlags, out.PlayerFlags = sum, sum
-	sum = in.WantedWeapon + v[7]
-	in.WantedWeapon, out.WantedWeapon = sum, sum
-	sum = in.NextWeapon + v[8]
-	in.NextWeapon, out.NextWeapon = sum, sum
-	sum = in.PrevWeapon + v[9]
-	in.PrevWeapon, out.PrevWeapon = sum, sum
+// add adds a change to an input. All fields wrap around.
+func (in *Input) add(c *Input) {
+	in.Direction += c.Direction
+	in.TargetX += c.TargetX
+	in.TargetY += c.TargetY
+	in.Jump += c.Jump
+	in.Fire += c.Fire
+	in.Hook += c.Hook
+	in.PlayerFlags += c.PlayerFlags
+	in.WantedWeapon += c.WantedWeapon
+	in.NextWeapon += c.NextWeapon
+	in.PrevWeapon += c.PrevWeapon
 }
 
 // Input decodes the next record into ev, as Next does, if it is a usual change of an input, and reports whether it did. If not, it has
@@ -59,14 +46,13 @@ func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
 		return false
 	}
 	client := &d.state.clients[id]
-	var v [inputFields]int32
-	length := change((*[fastBytes]byte)(b), &v)
+	c, length := changeOf((*[fastBytes]byte)(b))
 	if !client.HasInput || length == 0 {
 		return false
 	}
 	m := &ev.InputDiff
 	m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true
-	client.Input.add(&v, &m.Diff, &m.Input)
+	c.apply(&client.Input, &m.Diff, &m.Input)
 	ev.AtTick, ev.Kind = d.state.tick, KindInputDiff
 	d.index = 0
 	d.w.Advance(length)
@@ -86,12 +72,11 @@ func (d *Decoder) SkipInputs() int {
 		if id >= 0x40 || id >= len(s.clients) || !s.clients[id].HasInput {
 			break
 		}
-		var v [inputFields]int32
-		length := change((*[fastBytes]byte)(b), &v)
+		c, length := changeOf((*[fastBytes]byte)(b))
 		if length == 0 {
 			break
 		}
-		s.clients[id].Input.sum(&v)
+		c.add(&s.clients[id].Input)
 		b = b[length:]
 		n++
 	}
@@ -102,23 +87,50 @@ func (d *Decoder) SkipInputs() int {
 	return n
 }
 
-// sum is add without the event.
-func (in *Input) sum(v *[inputFields]int32) {
-	in.Direction += v[0]
-	in.TargetX += v[1]
-	in.TargetY += v[2]
-	in.Jump += v[3]
-	in.Fire += v[4]
-	in.Hook += v[5]
-	in.PlayerFlags += v[6]
-	in.WantedWeapon += v[7]
-	in.NextWeapon += v[8]
-	in.PrevWeapon += v[9]
+// change is what a usual INPUT_DIFF changes, in registers.
+type change struct {
+	direction, x, y int32
+	buttons         uint64 // the fields after the target, a byte each, as stored
 }
 
-// change sets v to the change of an INPUT_DIFF, and returns the length of the record. It returns 0 unless the target's integers
+func (c change) button(i int) int32 { return short(byte(c.buttons >> (8 * i))) }
+
+// apply adds a change to an input. It stores the sum in out and the change in diff, too, field by field, because copying a whole
+// input that was just written in pieces stalls.
+func (c change) apply(in, diff, out *Input) {
+	put := func(change int32, in, diff, out *int32) {
+		sum := *in + change
+		*in, *diff, *out = sum, change, sum
+	}
+	put(c.direction, &in.Direction, &diff.Direction, &out.Direction)
+	put(c.x, &in.TargetX, &diff.TargetX, &out.TargetX)
+	put(c.y, &in.TargetY, &diff.TargetY, &out.TargetY)
+	put(c.button(0), &in.Jump, &diff.Jump, &out.Jump)
+	put(c.button(1), &in.Fire, &diff.Fire, &out.Fire)
+	put(c.button(2), &in.Hook, &diff.Hook, &out.Hook)
+	put(c.button(3), &in.PlayerFlags, &diff.PlayerFlags, &out.PlayerFlags)
+	put(c.button(4), &in.WantedWeapon, &diff.WantedWeapon, &out.WantedWeapon)
+	put(c.button(5), &in.NextWeapon, &diff.NextWeapon, &out.NextWeapon)
+	put(c.button(6), &in.PrevWeapon, &diff.PrevWeapon, &out.PrevWeapon)
+}
+
+// add adds a change to an input.
+func (c change) add(in *Input) {
+	in.Direction += c.direction
+	in.TargetX += c.x
+	in.TargetY += c.y
+	in.Jump += c.button(0)
+	in.Fire += c.button(1)
+	in.Hook += c.button(2)
+	in.PlayerFlags += c.button(3)
+	in.WantedWeapon += c.button(4)
+	in.NextWeapon += c.button(5)
+	in.PrevWeapon += c.button(6)
+}
+
+// changeOf returns the change of an INPUT_DIFF, and the length of the record. It returns 0 unless the target's integers
 // have one or two bytes and all others one. It does not branch on their lengths or on zeros, which no processor can predict.
-func change(b *[fastBytes]byte, v *[inputFields]int32) int {
+func changeOf(b *[fastBytes]byte) (change, int) {
 	const buttons = 7 // the fields after the target
 	w := binary.LittleEndian.Uint64(b[2:])
 	x, nx, unusualX := short2(w >> 8)
@@ -126,12 +138,9 @@ func change(b *[fastBytes]byte, v *[inputFields]int32) int {
 	p := 3 + nx + ny
 	rest := binary.LittleEndian.Uint64(b[p&15:]) & (1<<(8*buttons) - 1)
 	if w&0x80|unusualX|unusualY|rest&0x80808080808080 != 0 || w&0xffffff|rest == 0 {
-		return 0
+		return change{}, 0
 	}
-	v[0], v[1], v[2] = short(byte(w)), x, y
-	v[3], v[4], v[5] = short(byte(rest)), short(byte(rest>>8)), short(byte(rest>>16))
-	v[6], v[7], v[8], v[9] = short(byte(rest>>24)), short(byte(rest>>32)), short(byte(rest>>40)), short(byte(rest>>48))
-	return int(p + buttons)
+	return change{direction: short(byte(w)), x: x, y: y, buttons: rest}, int(p + buttons)
 }
 
 // short2 decodes the integer of one or two bytes in the lowest bytes of w, and returns the number of its bytes. unusual is not 0
@@ -146,12 +155,11 @@ func short2(w uint64) (v int32, n uint64, unusual uint64) {
 func (d *Decoder) inputDiff(c *cursor, ev *Event, r *record) {
 	d.begin(c, ev, KindInputDiff)
 	client := d.namedClient(ev, r.client)
-	ev.InputDiff = InputDiff{ClientId: r.client, HasInput: client.HasInput, HasDiff: true}
-	if !client.HasInput { // the client sent its first input before damage
-		ev.InputDiff.Diff = input(&r.v)
-		return
+	ev.InputDiff = InputDiff{ClientId: r.client, HasInput: client.HasInput, Diff: input(&r.v), HasDiff: true}
+	if client.HasInput { // the client did not send its first input before damage
+		client.Input.add(&ev.InputDiff.Diff)
+		ev.InputDiff.Input = client.Input
 	}
-	client.Input.add(&r.v, &ev.InputDiff.Diff, &ev.InputDiff.Input)
 }
 
 func (d *Decoder) inputNew(c *cursor, ev *Event, r *record) {

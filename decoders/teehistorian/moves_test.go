@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/iotest"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/teehistorian"
@@ -73,7 +74,8 @@ func (w *writer) many() {
 	}
 }
 
-// TestMovesLeave checks what Moves leaves for Next, in the middle of moves that it takes.
+// TestMovesLeave checks what Moves leaves for Next, in the middle of moves that it takes, and that both decode it as the general path
+// does, which is all there is for a byte at a time.
 func TestMovesLeave(t *testing.T) {
 	for what, test := range map[string]struct {
 		write func(w *writer)
@@ -131,7 +133,7 @@ func TestMovesLeave(t *testing.T) {
 			if n, began := d.Moves(make([]teehistorian.PlayerDiff, 10), true); n != test.taken || began {
 				t.Errorf("Moves took %d, and a tick: %v", n, began)
 			}
-			want, end := all(decode(data, nil))
+			want, end := all(decode(data, iotest.OneByteReader))
 			for phase := range 6 {
 				got, _, err := allWithMoves(decode(data, nil), phase)
 				prefixOf(t, got, want, what)
@@ -143,23 +145,32 @@ func TestMovesLeave(t *testing.T) {
 	}
 }
 
-// TestMovesOfNobody: a move in a game in which nobody has been is left for Next.
+// TestMovesOfNobody: a move in a game in which nobody has been, or nobody has a character, is left for Next, which refuses it.
 func TestMovesOfNobody(t *testing.T) {
-	data := file(func(w *writer) {
-		w.join(0)
-		w.begin(1)
-		w.playerDiff(0, 1, 1)
-		w.many()
-	})
-	d := decode(data, nil)
-	var ev teehistorian.Event
-	if err := d.Next(&ev); err != nil || ev.Kind != teehistorian.KindJoin {
-		t.Fatal(err)
-	}
-	if n, began := d.Moves(make([]teehistorian.PlayerDiff, 10), true); n != 0 || began {
-		t.Errorf("Moves took %d, and a tick: %v", n, began)
-	}
-	if err := d.Next(&ev); !errors.Is(err, decoders.ErrMore) {
-		t.Errorf("%v, %v", &ev, err)
+	for _, joins := range [][]int32{nil, {0}} {
+		data := file(func(w *writer) {
+			for _, id := range joins {
+				w.join(id)
+			}
+			w.begin(1)
+			w.playerDiff(0, 1, 1)
+			w.many()
+		})
+		d := decode(data, nil)
+		if _, err := d.Header(); err != nil {
+			t.Fatal(err)
+		}
+		var ev teehistorian.Event
+		for range joins {
+			if err := d.Next(&ev); err != nil || ev.Kind != teehistorian.KindJoin {
+				t.Fatal(err)
+			}
+		}
+		if n, began := d.Moves(make([]teehistorian.PlayerDiff, 10), true); n != 0 || began {
+			t.Errorf("Moves took %d, and a tick: %v", n, began)
+		}
+		if err := d.Next(&ev); !errors.Is(err, decoders.ErrMore) {
+			t.Errorf("%v, %v", &ev, err)
+		}
 	}
 }
