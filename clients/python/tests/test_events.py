@@ -93,6 +93,17 @@ def test_events_are_parsed_when_they_are_read() -> None:
     assert [event.sequence for event in some] == [0, 1, 2] and some[2].offset == 3
     with pytest.raises(DecodeError):
         some[0].kind
+    batch = replayd.Batch(response(0, 3))
+    assert batch.events is batch.events and batch._kinds is batch._kinds and batch._places is batch._places
+
+
+def test_tables_have_no_events() -> None:
+    batch = stream_pb2.EventBatch(next_sequence=1, tables=[stream_pb2.Table(kind="join", rows=1)])
+    tables = Response.FromString(stream_pb2.StreamEventsResponse(batch=batch).SerializeToString())
+    with pytest.raises(TypeError, match=r"batch\.tables"):
+        _stream.Events()(tables)
+    with pytest.raises(TypeError, match=r"batch\.tables"):
+        list(replayd.Batch(tables))
 
 
 def test_events_are_instances_of_their_kind() -> None:
@@ -104,7 +115,8 @@ def test_events_are_instances_of_their_kind() -> None:
         case _:
             pytest.fail("no tick")
     made = teehistorian.Join(7, events_pb2.Event(join=events_pb2.Join(client_id=3)), offset=5, index=128)
-    assert isinstance(made, teehistorian.Join) and read(made) == (7, 0, 5, 128, "join", 3, False)
+    assert made.__class__ is teehistorian.Join and read(made) == (7, 0, 5, 128, "join", 3, False)
+    assert teehistorian.FORMAT.classes["tick"] is teehistorian.Tick and teehistorian.FORMAT.classes[""] is teehistorian.Unknown
 
 
 def test_a_state_and_its_strings() -> None:

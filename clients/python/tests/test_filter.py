@@ -1,4 +1,4 @@
-"""Tests of the filter that the options kinds to layers form."""
+"""Tests of the requests that options form, and of the filter of kinds to layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from replayd._request import build
+from replayd._request import StreamOptions, build
 from replayd.v1 import filter_pb2
 
 
@@ -46,3 +46,9 @@ def test_no_condition() -> None:
 def test_where_is_sent() -> None:
     assert build("r/a", {"where": "event.x > 1"})[0].where == "event.x > 1"
     assert not build("r/a", {})[0].where
+
+
+def test_batches_are_large() -> None:
+    """A response costs more than hundreds of events."""
+    options: list[StreamOptions] = [{}, {"tables": True}, {"max_batch_events": 7}, {"max_batch_events": 0}]
+    assert [build("r/a", some)[0].max_batch_events for some in options] == [4096, 0, 7, 0]

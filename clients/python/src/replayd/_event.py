@@ -57,14 +57,14 @@ class Event:
         self._batch, self._nth = Batch.__new__(Batch), 0
         vars(self._batch).update(
             first_sequence=sequence, state=state, strings=strings, events=[event], _places=[(offset, index)],
-            _kinds=[_kind(event)], _classes=_Classes({"": type(self)}),
+            _kinds=[_kind(event)], _classes={},
         )  # fmt: skip
 
     if not TYPE_CHECKING:
 
         @property
         def __class__(self):
-            return self._batch._classes[self.kind]
+            return self._batch._classes.get(self.kind, type(self))
 
     @property
     def sequence(self) -> int:
@@ -242,14 +242,7 @@ def made(batch: Batch, numbers: range) -> Iterator[Event]:
         yield event
 
 
-class _Classes(dict[str, type[Event]]):
-    """The classes of the kinds of a format, and that of others."""
-
-    def __missing__(self, kind: str) -> type[Event]:
-        return self[""]
-
-
-_classes: dict[str | None, _Classes] = {None: _Classes()}
+_classes: dict[str | None, dict[str, type[Event]]] = {None: {}}
 """The classes of each format."""
 
 
@@ -259,8 +252,8 @@ class Format(Generic[E_co, B_co]):
     def __init__(self, name: str, classes: Iterable[type[Event]]) -> None:
         self.name = name
         """The name of the format's field in EventBatch, such as "teehistorian"."""
-        self.classes = _classes[name] = _Classes((vars(of)["kind"], of) for of in classes)
-        """The class of each kind's events. For any other name, that of an unknown kind."""
+        self.classes = _classes[name] = {vars(of)["kind"]: of for of in classes}
+        """The class of each kind's events, and, without a name, that of unknown kinds."""
 
 
 # The fields of a message type that hold string indices, by name. The value is None for an index, or the type of a nested message.
