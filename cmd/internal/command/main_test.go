@@ -14,7 +14,7 @@ var replayd = Program{Name: "replayd"}
 
 // TestMain makes the test binary act as the program when it is called by the program's name.
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){"replayd": func() { Main(replayd) }, bareProgram: bare})
+	testscript.Main(cleaning{m}, map[string]func(){"replayd": func() { Main(replayd) }})
 }
 
 // cleaning runs the tests and then removes the program that they built.
