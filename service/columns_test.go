@@ -286,6 +286,8 @@ func TestEmptyTables(t *testing.T) {
 	replay := copyIn(t, dir, finishedSample)
 	d := start(t, dir)
 	drop := []string{"at_tick", "reason"}
+	begun := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, nil)
+	from := &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: response(t, begun, 1).GetCursor()}}
 	for what, test := range map[string]struct {
 		req  *replaydv1.StreamEventsRequest
 		want map[string]int // the numbers of columns of the empty tables
@@ -295,6 +297,7 @@ func TestEmptyTables(t *testing.T) {
 		"not named":     {&replaydv1.StreamEventsRequest{}, map[string]int{}},
 		"excluded":      {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("tick", "unknown_ex")}, Exclude: []*replaydv1.EventFilter{kinds("unknown_ex")}}, map[string]int{}},
 		"beyond cursor": {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("tick")}, Start: &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}}, map[string]int{"tick": 7}},
+		"resumed":       {&replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{kinds("player_diff", "unknown_ex")}, Start: from}, map[string]int{}},
 	} {
 		test.req.Replay, test.req.Encoding = replay, replaydv1.Encoding_ENCODING_ARROW
 		s := d.Session(timeout(t), test.req, nil)

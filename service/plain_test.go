@@ -25,7 +25,6 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/streamtest"
 )
 
 // plainDaemon is a daemon that tests call by plain HTTP.
@@ -192,71 +191,20 @@ func messages(body string) (list []message) {
 	return list
 }
 
-// TestPlainSameEvents: lines and server-sent events of every sample have the same events as gRPC, and the state if requested.
-func TestPlainSameEvents(t *testing.T) {
-	streamtest.SkipLong(t)
-	d := startPlain(t, samples())
-	some := 0
-	for _, suffix := range []string{".teehistorian", ".map", ".dem", "5.0.SC2Replay", ".gz"} {
-		for _, path := range find(t, samples(), suffix) {
-			rel, err := filepath.Rel(samples(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			replay := name(filepath.ToSlash(rel))
-			for query, start := range map[string]*replaydv1.Start{
-				"":                    nil,
-				"tick=300&with-state": {At: &replaydv1.Start_Tick{Tick: 300}, WithState: true},
-			} {
-				req := &replaydv1.StreamEventsRequest{Replay: replay, Start: start}
-				if strings.HasSuffix(rel, ".SC2Replay") && start != nil {
-					continue
-				}
-				want := d.printed(t, req)
-				code, body := d.get(t, eventsPath(replay, query), nil)
-				lines := linesOf(t, body)
-				if code != http.StatusOK || lines[0].what["start"] == nil || lines[len(lines)-1].what["end"] == nil {
-					t.Errorf("%s?%s: %d, begins %.100s", replay, query, code, body)
-				}
-				if got := eventLines(lines); !slices.Equal(got, want) {
-					t.Errorf("%s?%s: %d lines, want %d", replay, query, len(got), len(want))
-				}
-				_, body = d.get(t, eventsPath(replay, query), map[string]string{"Accept": "text/event-stream"})
-				var got []string
-				list := messages(body)
-				for _, m := range list {
-					var of struct {
-						Events []json.RawMessage `json:"events"`
-					}
-					if m.event != "" && m.event != "state" {
-						continue
-					}
-					if err := json.Unmarshal([]byte(m.data), &of); err != nil {
-						t.Fatal(err)
-					}
-					for _, e := range of.Events {
-						got = append(got, string(e)+"\n")
-					}
-				}
-				if !slices.Equal(got, want) || list[0].event != "start" || list[len(list)-1].event != "end" || list[len(list)-1].id != "over" {
-					t.Errorf("%s?%s as server-sent events: %d, want %d", replay, query, len(got), len(want))
-				}
-				some += len(want)
-			}
-		}
-	}
-	if some < 1000 {
-		t.Errorf("only %d events", some)
-	}
-}
-
-// TestPlainResume: a stream resumed at any cursor continues exactly after the events before that cursor.
+// TestPlainResume: a stream resumed at any cursor continues exactly after the events before that cursor. It has a start and an end.
 func TestPlainResume(t *testing.T) {
 	d := startPlain(t, samples("teehistorian", "finished"))
 	replay := name(filepath.Base(finishedSample))
 	const query = "kind=player_diff,join&max-batch-events=400"
 	_, body := d.get(t, eventsPath(replay, query), nil)
 	lines := linesOf(t, body)
+	if lines[0].what["start"] == nil || lines[len(lines)-1].what["end"] == nil {
+		t.Errorf("the lines begin with %v and end with %v", lines[0], lines[len(lines)-1])
+	}
+	_, body = d.get(t, eventsPath(replay, query), map[string]string{"Accept": "text/event-stream"})
+	if list := messages(body); list[0].event != "start" || list[len(list)-1].event != "end" || list[len(list)-1].id != "over" {
+		t.Errorf("the server-sent events begin with %v and end with %v", list[0], list[len(list)-1])
+	}
 	all := eventLines(lines)
 	before := 0
 	for _, l := range lines {

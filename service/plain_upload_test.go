@@ -144,7 +144,7 @@ func TestPlainMalformedChunk(t *testing.T) {
 	for _, path := range []string{"/v1/decode", "/v1/replays"} {
 		for _, chunk := range []string{"zz\r\n", "fffffffffffffffff\r\n", "4\r\nsome of it"} {
 			host := strings.TrimPrefix(d.web, "http://")
-		conn, err := net.Dial("tcp", host)
+			conn, err := net.Dial("tcp", host)
 			if err != nil {
 				t.Fatal(err)
 			}

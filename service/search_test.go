@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
-	"github.com/replayd/replayd/service/streamtest"
 )
 
 // names returns the names of the replays that a search finds, page by page.
@@ -190,52 +188,6 @@ func TestSearch(t *testing.T) {
 	d.searched(t)
 	if got := d.names(t, &replaydv1.ReplayFilter{Server: "other:*"}, 10); !slices.Equal(got, game(1)) {
 		t.Errorf("what was written over: %q", got)
-	}
-}
-
-// TestKilledIndex kills a process again and again while it stores its index. The next process starts and has the same index.
-func TestKilledIndex(t *testing.T) {
-	streamtest.SkipLong(t)
-	t.Parallel()
-	index := os.Getenv("REPLAYD_TEST_INDEX")
-	dir := os.Getenv("REPLAYD_TEST_DIR")
-	if index != "" { // the process that is killed
-		d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
-		for i := 0; ; i++ {
-			g := gameOf{number: 1000 + i%50, server: "busy", start: time.Unix(int64(i), 0)}
-			write(t, filepath.Join(dir, g.file()), g.data(t))
-			d.names(t, nil, 1000)
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
-	dir, index = t.TempDir(), filepath.Join(t.TempDir(), "index")
-	for i := range 50 {
-		g := gameOf{number: i + 1, server: "s", start: time.Unix(1_700_000_000, 0)}
-		write(t, filepath.Join(dir, g.file()), g.data(t))
-	}
-	for n := range 2 {
-		c := exec.Command(os.Args[0], "-test.run=^TestKilledIndex$")
-		c.Env = append(os.Environ(), "REPLAYD_TEST_INDEX="+index, "REPLAYD_TEST_DIR="+dir)
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5200*time.Millisecond + time.Duration(n)*40*time.Millisecond) // about when it stores
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = c.Wait()
-	}
-	for i := range 50 { // the last one may have been written in part
-		g := gameOf{number: 1000 + i, server: "busy", start: time.Unix(int64(i), 0)}
-		write(t, filepath.Join(dir, g.file()), g.data(t))
-	}
-	fresh := start(t, dir)
-	fresh.searched(t)
-	want := fresh.names(t, &replaydv1.ReplayFilter{PlayerName: "alice"}, 1000)
-	d := start(t, dir, func(c *service.Config) { c.IndexPath = index })
-	d.searched(t)
-	if got := d.names(t, &replaydv1.ReplayFilter{PlayerName: "alice"}, 1000); !slices.Equal(got, want) || len(got) < 50 {
-		t.Errorf("%d replays, want %d", len(got), len(want))
 	}
 }
 

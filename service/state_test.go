@@ -36,60 +36,6 @@ func stateOf(t *testing.T, s *streamtest.Session) (events string, count int, at 
 	return events, count, at
 }
 
-// TestStateAnywhere: the state at a place equals the state at the end of a file that is cut there, for each kind of start at
-// that place and for any filter of events.
-func TestStateAnywhere(t *testing.T) {
-	chats := []*replaydv1.EventFilter{{Kinds: []string{"message", "console_command"}, Ticks: ticks(1<<20, 1<<21).GetTicks()}}
-	for file, test := range map[string]struct {
-		ticks  []int32
-		others []*replaydv1.EventFilter // that let through no event of a state
-	}{
-		samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"): {[]int32{0, 150, 600, 1431, 1600}, chats},
-		samples("dem", "sample.dem"): {[]int32{0, 2, 4, 6, 9}, []*replaydv1.EventFilter{{Kinds: []string{"chat", "tick"}}}},
-		// Without a state, these kinds need only the entities of Dota's clock and players.
-		samples("dem", "dota.dem"): {[]int32{0, 20, 60, 120}, []*replaydv1.EventFilter{{Kinds: []string{"combat_log", "chat"}}}},
-	} {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			dir := t.TempDir()
-			d := start(t, dir)
-			data, ext := read(t, file), filepath.Ext(file)
-			write(t, filepath.Join(dir, "whole"+ext), data)
-			ask := func(name string, start *replaydv1.Start, include []*replaydv1.EventFilter) *streamtest.Session {
-				start = proto.CloneOf(start)
-				start.WithState = true
-				s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: name, Start: start, Include: include, MaxBatchEvents: 3}, nil)
-				return &s
-			}
-			some := 0
-			for _, tick := range test.ticks {
-				whole, count, at := stateOf(t, ask(name("whole"+ext), &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}, nil))
-				some += count
-				cut := fmt.Sprintf("cut-%d%s", tick, ext)
-				write(t, filepath.Join(dir, cut), data[:at.Position.Offset])
-				now := &replaydv1.Start{At: &replaydv1.Start_Now{Now: &replaydv1.Now{}}}
-				if at.Position.Offset == 0 {
-					now = &replaydv1.Start{} // there is nothing to cut
-					write(t, filepath.Join(dir, cut), data)
-				}
-				if got, _, _ := stateOf(t, ask(name(cut), now, nil)); got != whole {
-					t.Errorf("at tick %d: %s\nand where the file is cut there: %s", tick, whole, got)
-				}
-				if got, _, _ := stateOf(t, ask(name("whole"+ext), &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}, test.others)); got != whole {
-					t.Errorf("at tick %d: %s\nand for whom other things happen: %s", tick, whole, got)
-				}
-				at.State = false
-				from := &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: at.Append(nil)}}
-				if got, _, _ := stateOf(t, ask(name("whole"+ext), from, test.others)); got != whole {
-					t.Errorf("at the cursor of tick %d: %s\nand at the tick: %s", tick, got, whole)
-				}
-			}
-			if some == 0 {
-				t.Error("no state was sent")
-			}
-		})
-	}
-}
-
 // TestStateAgain: a cursor from inside the state leads to the whole state, even if the request does not ask for it. A cursor
 // from behind the state does not.
 func TestStateAgain(t *testing.T) {

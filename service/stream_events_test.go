@@ -2,10 +2,8 @@ package service_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -50,69 +48,6 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestTables streams every recording as tables, whole and resumed after every batch.
-func TestTables(t *testing.T) {
-	streamtest.SkipLong(t)
-	for _, path := range recordings(t) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			dir := t.TempDir()
-			replay := copyIn(t, dir, path)
-			d := start(t, dir)
-			want := offline(t, path, nil)
-			for _, size := range []uint32{1 << 31, 0, 7} {
-				if size != 1<<31 && len(want.Events) > 50_000 {
-					continue
-				}
-				req := &replaydv1.StreamEventsRequest{
-					Replay: replay, MaxBatchEvents: size, Encoding: replaydv1.Encoding_ENCODING_ARROW, NarrowColumns: size != 0,
-				}
-				check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
-				if size != 0 && len(want.Events) < 5_000 {
-					check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				}
-			}
-		})
-	}
-}
-
-// TestResumeAnywhere: a stream that is resumed at any cursor gets exactly the rest.
-func TestResumeAnywhere(t *testing.T) {
-	for _, path := range recordings(t) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			dir := t.TempDir()
-			replay := copyIn(t, dir, path)
-			d := start(t, dir)
-			want := offline(t, path, nil)
-			for _, size := range []uint32{1, 97} {
-				req := &replaydv1.StreamEventsRequest{Replay: replay, MaxBatchEvents: size}
-				if size == 1 && len(want.Events) > 50_000 {
-					continue
-				}
-				whole := d.Session(timeout(t), req, nil)
-				// At every response of the small files, and at some of the large ones and of the many in the corpus.
-				work := 300_000
-				switch {
-				case streamtest.Race:
-					work = 10_000
-				case !strings.HasPrefix(path, samples()) && !wholeCorpus():
-					work = 100_000
-				}
-				step := max(1, len(whole.Responses)*len(want.Events)/work)
-				for n := 1; n <= len(whole.Responses); n += step {
-					begun := streamtest.Session{Responses: whole.Responses[:n], Cut: true}
-					resume := streamtest.Resumed(req, streamtest.History{begun})
-					resume.MaxBatchEvents = 4096
-					h := streamtest.History{begun, d.Session(timeout(t), resume, nil)}
-					check(t, h, []streamtest.Replay{want}, streamtest.Options{})
-					if t.Failed() {
-						t.Fatalf("batches of %d, resumed after response %d of %d", size, n, len(whole.Responses))
-					}
-				}
-			}
-		})
-	}
-}
-
 func kinds(names ...string) *replaydv1.EventFilter { return &replaydv1.EventFilter{Kinds: names} }
 
 func ticks(low, high int32) *replaydv1.EventFilter {
@@ -140,112 +75,6 @@ var filterings = map[string]*replaydv1.StreamEventsRequest{
 
 // facts selects all facts of recordings.
 var facts = streamtest.Everything(replaydv1.Format_FORMAT_TEEHISTORIAN)[1]
-
-// TestFilters streams through filters, in one session, and in as many as there are batches.
-func TestFilters(t *testing.T) {
-	streamtest.SkipLong(t)
-	for _, path := range recordings(t) {
-		if len(read(t, path)) > 40_000 { // it would be read from its beginning for each batch
-			continue
-		}
-		dir := t.TempDir()
-		replay := copyIn(t, dir, path)
-		d := start(t, dir)
-		for filtering, filters := range filterings {
-			t.Run(filepath.Base(path)+"/"+filtering, func(t *testing.T) {
-				want := offline(t, path, filters)
-				req := proto.CloneOf(filters)
-				req.Replay, req.MaxBatchEvents = replay, 50
-				h := streamtest.History{d.Session(timeout(t), req, nil)}
-				check(t, h, []streamtest.Replay{want}, streamtest.Options{})
-				check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				if filtering == "two sorts" || filtering == "with facts" { // tables know nothing of filters
-					req.Encoding, req.NarrowColumns = replaydv1.Encoding_ENCODING_ARROW, true
-					check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-				}
-				whole := &replaydv1.StreamEventsRequest{}
-				if strings.HasSuffix(filtering, "facts") {
-					whole = filterings["with facts"]
-				}
-				all, end := len(offline(t, path, whole).Events), h.End()
-				passed := int(end.GetEventsSent() + end.GetEventsFiltered())
-				if passed > all || passed < all && end.GetReason() != replaydv1.EndReason_END_REASON_RANGE_DONE {
-					t.Errorf("%d sent and %d filtered out of %d", end.GetEventsSent(), end.GetEventsFiltered(), all)
-				}
-			})
-		}
-	}
-}
-
-// resumeAlways cancels the stream after every batch and resumes it.
-func resumeAlways(t *testing.T, d *daemon, req *replaydv1.StreamEventsRequest) streamtest.History {
-	t.Helper()
-	var h streamtest.History
-	for range 10_000 {
-		s := d.Session(timeout(t), streamtest.Resumed(req, h), func(r *replaydv1.StreamEventsResponse) bool {
-			return r.GetBatch() == nil
-		})
-		h = append(h, s)
-		if !s.Cut {
-			return h
-		}
-	}
-	t.Fatal("there is no end")
-	return nil
-}
-
-// TestStartAtTick starts at ticks before, in and after a replay.
-func TestStartAtTick(t *testing.T) {
-	for _, path := range []string{finishedSample, killedSample} {
-		dir := t.TempDir()
-		replay := copyIn(t, dir, path)
-		d := start(t, dir)
-		all := streamtest.History{d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, nil)}
-		last := all.End().GetLastTick()
-		whole := offline(t, path, nil)
-		for tick := int32(-1); tick < last+50; tick += 13 {
-			later := offline(t, path, &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{ticks(tick, 1<<31-1)}})
-			req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: tick}}}
-			h := streamtest.History{d.Session(timeout(t), req, nil)}
-			check(t, h, []streamtest.Replay{whole}, streamtest.Options{From: len(whole.Events) - len(later.Events)})
-			if t.Failed() {
-				t.Fatalf("%s: tick %d", path, tick)
-			}
-		}
-	}
-}
-
-// TestLastEvents requests the last events: few, many, more than there are, and through filters.
-func TestLastEvents(t *testing.T) {
-	streamtest.SkipLong(t)
-	for _, path := range recordings(t) {
-		dir := t.TempDir()
-		replay := copyIn(t, dir, path)
-		d := start(t, dir)
-		counts := []int{1, 2, 100, 5000, 1_000_000}
-		if len(read(t, path)) > 100_000 {
-			counts = []int{1000}
-		}
-		for filtering, filters := range filterings {
-			t.Run(filepath.Base(path)+"/"+filtering, func(t *testing.T) {
-				want := offline(t, path, filters)
-				for _, n := range append(counts, len(want.Events), len(want.Events)+1) {
-					if n == 0 || n > 1_000_000 || n > 100_000 && len(counts) == 1 {
-						continue
-					}
-					req := proto.CloneOf(filters)
-					req.Replay = replay
-					req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: uint32(n)}}
-					h := streamtest.History{d.Session(timeout(t), req, nil)}
-					check(t, h, []streamtest.Replay{want}, streamtest.Options{From: max(0, len(want.Events)-n)})
-					if t.Failed() {
-						t.Fatalf("the last %d of %d", n, len(want.Events))
-					}
-				}
-			})
-		}
-	}
-}
 
 // TestStartFromCheckpoints makes requests that use checkpoints on a larger file, first without checkpoints and then with them.
 func TestStartFromCheckpoints(t *testing.T) {
@@ -373,28 +202,6 @@ func TestNothingToSend(t *testing.T) {
 	}
 }
 
-// TestCompressed streams the compressed twin of a sample, and resumes it.
-func TestCompressed(t *testing.T) {
-	dir := t.TempDir()
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(read(t, finishedSample)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "packed.gz"), packed.Bytes())
-	d := start(t, dir)
-	want := offline(t, finishedSample, nil)
-	req := &replaydv1.StreamEventsRequest{Replay: name("packed.gz"), MaxBatchEvents: 100}
-	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{})
-	check(t, resumeAlways(t, d, req), []streamtest.Replay{want}, streamtest.Options{})
-	req.Start = &replaydv1.Start{At: &replaydv1.Start_LastEvents{LastEvents: 10}}
-	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want},
-		streamtest.Options{From: len(want.Events) - 10})
-}
-
 // TestCursorsOfOthers: forged cursors with a correct checksum are refused or lead to some place in the file. They never lead to
 // events that do not exist.
 func TestCursorsOfOthers(t *testing.T) {
@@ -448,19 +255,6 @@ func TestSequenceGoesOn(t *testing.T) {
 	at.Sum = decoders.Sum(0).Add(data[:at.Position.Offset])
 	req := &replaydv1.StreamEventsRequest{Replay: replay, Start: &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: at.Append(nil)}}}
 	check(t, streamtest.History{d.Session(timeout(t), req, nil)}, []streamtest.Replay{want}, streamtest.Options{Sequence: sequence})
-}
-
-func identity(t *testing.T, d *daemon, replay string) string {
-	t.Helper()
-	s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay}, func(*replaydv1.StreamEventsResponse) bool { return false })
-	if len(s.Responses) == 0 {
-		t.Fatal(s.Err)
-	}
-	var r replaydv1.StreamEventsResponse
-	if err := proto.Unmarshal(s.Responses[0], &r); err != nil {
-		t.Fatal(err)
-	}
-	return r.GetStart().GetReplay().GetIdentity()
 }
 
 // TestSmallDelay shows only that a delayed batch is still sent at the end.
