@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -12,6 +13,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -110,5 +112,69 @@ func CheckReport(tb testing.TB, c codec.Codec, data []byte) {
 	}
 	if n := proto.Size(r); n > 1<<20 {
 		tb.Fatalf("a report of %d bytes of a file of %d", n, len(data))
+	}
+}
+
+// ReadAll is Read for a replay that has an end.
+func ReadAll(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark) {
+	tb.Helper()
+	events, marks, err := Read(tb, r, batch)
+	if !errors.Is(err, io.EOF) {
+		tb.Fatal(err)
+	}
+	return events, marks
+}
+
+// CheckFilters checks that a reader with a filter, which is compiled of what is included and excluded, delivers the events that match it.
+func CheckFilters(tb testing.TB, c codec.Codec, data []byte, filters map[string][2][]*replaydv1.EventFilter) {
+	tb.Helper()
+	events, marks := ReadAll(tb, Open(tb, c, data, codec.Options{}), 512)
+	for name, lists := range filters {
+		f, err := filter.Compile(&c.Filters, lists[0], lists[1])
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var want []byte
+		from, count := 0, uint64(0)
+		for _, m := range marks {
+			if f.Match(&m.Event) {
+				want = append(want, events[from:m.End]...)
+			} else {
+				count++
+			}
+			from = m.End
+		}
+		r := Open(tb, c, data, codec.Options{Filter: f})
+		if got, _ := ReadAll(tb, r, 512); !bytes.Equal(got, want) {
+			tb.Errorf("%s: got %d bytes, want %d", name, len(got), len(want))
+		}
+		if r.Filtered() > count+uint64(len(marks)) {
+			tb.Errorf("%s: %d events were filtered out of %d", name, r.Filtered(), len(marks))
+		}
+	}
+}
+
+// CheckResume starts after some events of a replay, and expects exactly the rest.
+func CheckResume(tb testing.TB, c codec.Codec, data []byte, starts int) {
+	tb.Helper()
+	events, marks := ReadAll(tb, Open(tb, c, data, codec.Options{}), 512)
+	for i := 0; i < len(marks); i += 1 + len(marks)/starts {
+		r := Open(tb, c, data, codec.Options{Start: codec.Start{Position: marks[i].Next}})
+		if rest, _ := ReadAll(tb, r, 1+i%107); !bytes.Equal(rest, events[marks[i].End:]) {
+			tb.Fatalf("resumed after event %d at %+v: not the rest", i, marks[i].Next)
+		}
+	}
+}
+
+// CheckReports is CheckReport for a replay that is damaged in many ways, and cut.
+func CheckReports(tb testing.TB, c codec.Codec, sample []byte) {
+	tb.Helper()
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		data := bytes.Clone(sample)
+		for range 1 + random.IntN(8) {
+			data[random.IntN(len(data))] ^= byte(1 + random.IntN(255))
+		}
+		CheckReport(tb, c, data[:random.IntN(len(data)+1)])
 	}
 }

@@ -48,20 +48,10 @@ func open(tb testing.TB, data []byte, o codec.Options) codec.Reader {
 	return codectest.Open(tb, encoder.Codec, data, o)
 }
 
-// read reads all events; see codectest.Read.
-func read(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark) {
-	tb.Helper()
-	events, marks, err := codectest.Read(tb, r, batch)
-	if !errors.Is(err, io.EOF) {
-		tb.Fatal(err)
-	}
-	return events, marks
-}
-
 // TestResume starts after events all over a map, and expects exactly the rest.
 func TestResume(t *testing.T) {
 	maps(t, func(t *testing.T, data []byte) {
-		events, marks := read(t, open(t, data, codec.Options{}), 512)
+		events, marks := codectest.ReadAll(t, open(t, data, codec.Options{}), 512)
 		var list datafilev1.EventList
 		if err := proto.Unmarshal(events, &list); err != nil || len(list.GetEvents()) != len(marks) {
 			t.Fatalf("%d events of %d, %v", len(list.GetEvents()), len(marks), err)
@@ -73,13 +63,7 @@ func TestResume(t *testing.T) {
 			}
 			from = m.End
 		}
-		for i := 0; i < len(marks); i += 1 + len(marks)/20 {
-			m := marks[i]
-			r := open(t, data, codec.Options{Start: codec.Start{Position: m.Next}})
-			if rest, _ := read(t, r, 1+i%7); !bytes.Equal(rest, events[m.End:]) {
-				t.Fatalf("resumed after event %d at %+v: not the rest", i, m.Next)
-			}
-		}
+		codectest.CheckResume(t, encoder.Codec, data, 20)
 	})
 }
 
@@ -91,7 +75,7 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, all := read(t, open(t, whole, codec.Options{}), 512)
+	_, all := codectest.ReadAll(t, open(t, whole, codec.Options{}), 512)
 	first := len(whole) - int(f.Header().DataBytes)
 	for name, at := range map[string]int{"the author": first, "any blob": len(whole) - int(f.Header().DataBytes)/2} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +96,7 @@ func TestDamage(t *testing.T) {
 					t.Errorf("resumed after event %d: %d filtered, at %+v", i, r.Filtered(), r.Position())
 				}
 			}
-			read(t, open(t, data, codec.Options{Start: codec.Start{Now: true}}), 512) // has no past to look at
+			codectest.ReadAll(t, open(t, data, codec.Options{Start: codec.Start{Now: true}}), 512) // has no past to look at
 			var described replaydv1.Replay
 			if err := encoder.Codec.Describe(context.Background(), codectest.Input(data), &described); err != nil {
 				t.Fatal(err)
@@ -128,7 +112,7 @@ func TestDamage(t *testing.T) {
 func TestStart(t *testing.T) {
 	tick := func(v int32) *int32 { return &v }
 	maps(t, func(t *testing.T, data []byte) {
-		events, _ := read(t, open(t, data, codec.Options{}), 512)
+		events, _ := codectest.ReadAll(t, open(t, data, codec.Options{}), 512)
 		for name, tt := range map[string]struct {
 			start codec.Start
 			all   bool
@@ -138,7 +122,7 @@ func TestStart(t *testing.T) {
 			"tick 1":  {codec.Start{Tick: tick(1)}, false},
 			"now":     {codec.Start{Now: true}, false},
 		} {
-			got, _ := read(t, open(t, data, codec.Options{Start: tt.start}), 512)
+			got, _ := codectest.ReadAll(t, open(t, data, codec.Options{Start: tt.start}), 512)
 			if tt.all && !bytes.Equal(got, events) || !tt.all && len(got) > 0 {
 				t.Errorf("%s: got %d bytes of %d", name, len(got), len(events))
 			}
@@ -164,32 +148,7 @@ func TestFilter(t *testing.T) {
 		"a tick":         {{{Ticks: &replaydv1.TickRange{Min: proto.Int32(0)}}}},
 		"nothing":        {nil, {{}}},
 	}
-	maps(t, func(t *testing.T, data []byte) {
-		events, marks := read(t, open(t, data, codec.Options{}), 512)
-		for name, lists := range filters {
-			f, err := filter.Compile(&encoder.Codec.Filters, lists[0], lists[1])
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want []byte
-			from, count := 0, uint64(0)
-			for _, m := range marks {
-				if f.Match(&m.Event) {
-					want = append(want, events[from:m.End]...)
-				} else {
-					count++
-				}
-				from = m.End
-			}
-			r := open(t, data, codec.Options{Filter: f})
-			if got, _ := read(t, r, 512); !bytes.Equal(got, want) {
-				t.Errorf("%s: got %d bytes, want %d", name, len(got), len(want))
-			}
-			if r.Filtered() > count+uint64(len(marks)) {
-				t.Errorf("%s: %d events were filtered out of %d", name, r.Filtered(), len(marks))
-			}
-		}
-	})
+	maps(t, func(t *testing.T, data []byte) { codectest.CheckFilters(t, encoder.Codec, data, filters) })
 }
 
 func TestFilterSparesData(t *testing.T) {
@@ -199,7 +158,7 @@ func TestFilterSparesData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read(t, open(t, data, codec.Options{Filter: f}), 512) // fails on an error
+	codectest.ReadAll(t, open(t, data, codec.Options{Filter: f}), 512) // fails on an error
 }
 
 // TestDescribe describes our own map.
@@ -275,18 +234,6 @@ func TestNoAllocations(t *testing.T) {
 	run()
 	if n := testing.AllocsPerRun(5, run); n > 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// TestKinds checks that the kinds' numbers and names agree.
-func TestKinds(t *testing.T) {
-	if len(encoder.Codec.Filters.Kinds) != datafile.KindCount {
-		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Filters.Kinds), datafile.KindCount)
-	}
-	for k := datafile.KindNone + 1; k < datafile.KindCount; k++ {
-		if encoder.Codec.Filters.Kinds[k].Name != k.String() {
-			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Filters.Kinds[k].Name, k.String())
-		}
 	}
 }
 

@@ -54,20 +54,10 @@ func open(tb testing.TB, data []byte, o codec.Options) codec.Reader {
 	return codectest.Open(tb, encoder.Codec, data, o)
 }
 
-// readAll reads all events; see codectest.Read.
-func readAll(tb testing.TB, r codec.Reader, batch int) (events []byte, marks []codec.Mark) {
-	tb.Helper()
-	events, marks, err := codectest.Read(tb, r, batch)
-	if !errors.Is(err, io.EOF) {
-		tb.Fatal(err)
-	}
-	return events, marks
-}
-
 // TestSameAsProtobuf also decodes a replay without the reader, and expects for every event the bytes that protobuf writes.
 func TestSameAsProtobuf(t *testing.T) {
 	replays(t, func(t *testing.T, data []byte) {
-		all, marks := readAll(t, open(t, data, codec.Options{}), 512)
+		all, marks := codectest.ReadAll(t, open(t, data, codec.Options{}), 512)
 		p, err := sc2replay.Open(bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			t.Fatal(err)
@@ -102,21 +92,12 @@ func TestSameAsProtobuf(t *testing.T) {
 
 // TestResume starts after events all over a replay, and expects exactly the rest.
 func TestResume(t *testing.T) {
-	replays(t, func(t *testing.T, data []byte) {
-		events, marks := readAll(t, open(t, data, codec.Options{}), 512)
-		for i := 0; i < len(marks); i += 1 + len(marks)/8 {
-			m := marks[i]
-			r := open(t, data, codec.Options{Start: codec.Start{Position: m.Next}})
-			if rest, _ := readAll(t, r, 100+i%7); !bytes.Equal(rest, events[m.End:]) {
-				t.Fatalf("resumed after event %d at %+v: not the rest", i, m.Next)
-			}
-		}
-	})
+	replays(t, func(t *testing.T, data []byte) { codectest.CheckResume(t, encoder.Codec, data, 8) })
 }
 
 func TestStart(t *testing.T) {
 	data := sample(t, "5.0")
-	all, marks := readAll(t, open(t, data, codec.Options{}), 512)
+	all, marks := codectest.ReadAll(t, open(t, data, codec.Options{}), 512)
 	tick := func(v int32) *int32 { return &v }
 	for name, tt := range map[string]struct {
 		start codec.Start
@@ -154,27 +135,7 @@ func TestFilter(t *testing.T) {
 		"nothing":     {nil, {{}}},
 		"player ping": {{{Players: []int32{2}, Kinds: []string{"ping", "unit_died"}}}},
 	}
-	replays(t, func(t *testing.T, data []byte) {
-		events, marks := readAll(t, open(t, data, codec.Options{}), 512)
-		for name, lists := range filters {
-			f, err := filter.Compile(&encoder.Codec.Filters, lists[0], lists[1])
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want []byte
-			from := 0
-			for _, m := range marks {
-				if f.Match(&m.Event) {
-					want = append(want, events[from:m.End]...)
-				}
-				from = m.End
-			}
-			r := open(t, data, codec.Options{Filter: f})
-			if got, _ := readAll(t, r, 512); !bytes.Equal(got, want) {
-				t.Errorf("%s: %d bytes, want %d", name, len(got), len(want))
-			}
-		}
-	})
+	replays(t, func(t *testing.T, data []byte) { codectest.CheckFilters(t, encoder.Codec, data, filters) })
 }
 
 func TestDescribe(t *testing.T) {
@@ -312,20 +273,9 @@ func TestSecrets(t *testing.T) {
 	s := sc2test.Sample(80949)
 	s.More = append(s.More, sc2test.Member{Name: "replay.server.battlelobby", Data: []byte("Name#1234")})
 	for _, reveal := range []bool{false, true} {
-		events, _ := readAll(t, open(t, s.Bytes(), codec.Options{Secrets: codectest.Secrets(reveal)}), 512)
+		events, _ := codectest.ReadAll(t, open(t, s.Bytes(), codec.Options{Secrets: codectest.Secrets(reveal)}), 512)
 		if got := bytes.Contains(events, []byte("Name#1234")); got != reveal {
 			t.Errorf("reveal %v: %v", reveal, got)
-		}
-	}
-}
-
-func TestKinds(t *testing.T) {
-	if len(encoder.Codec.Filters.Kinds) != sc2replay.KindCount {
-		t.Fatalf("%d names of %d kinds", len(encoder.Codec.Filters.Kinds), sc2replay.KindCount)
-	}
-	for k := sc2replay.KindNone + 1; k < sc2replay.KindCount; k++ {
-		if encoder.Codec.Filters.Kinds[k].Name != k.String() {
-			t.Errorf("kind %d is %q and %q", k, encoder.Codec.Filters.Kinds[k].Name, k.String())
 		}
 	}
 }
