@@ -3,16 +3,11 @@ package service_test
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"maps"
-	"math/rand/v2"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -22,138 +17,6 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
-
-// columnTree is a set of columns: what is chosen of each. Nil is all of a column.
-type columnTree map[string]columnTree
-
-func (c columnTree) add(name string) {
-	first, rest, deeper := strings.Cut(name, ".")
-	below, there := c[first]
-	switch {
-	case there && below == nil:
-	case !deeper:
-		c[first] = nil
-	default:
-		if !there {
-			below = columnTree{}
-			c[first] = below
-		}
-		below.add(rest)
-	}
-}
-
-// of returns what the columns have of a value as JSON.
-func (c columnTree) of(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if c == nil {
-			return v
-		}
-		some := map[string]any{}
-		for name, below := range c {
-			if value, there := v[name]; there {
-				some[name] = below.of(value)
-			}
-		}
-		return some
-	case []any:
-		some := make([]any, len(v))
-		for i := range v {
-			some[i] = c.of(v[i])
-		}
-		return some
-	}
-	return v
-}
-
-// columnNames returns the names of all columns, and of what is in them.
-func columnNames(fields []arrow.Field, prefix string) (names []string) {
-	for _, f := range fields {
-		names = append(names, prefix+f.Name)
-		typ := f.Type
-		if list, ok := typ.(*arrow.ListType); ok {
-			typ = list.Elem()
-		}
-		if s, ok := typ.(*arrow.StructType); ok {
-			names = append(names, columnNames(s.Fields(), prefix+f.Name+".")...)
-		}
-	}
-	return names
-}
-
-// TestColumns streams some columns of every kind of the samples of all formats, and compares them with those of all columns.
-func TestColumns(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	names := []string{
-		copyIn(t, dir, finishedSample), copyIn(t, dir, find(t, samples("datafile"), ".map")[0]),
-		copyIn(t, dir, filepath.Join(samples("dem"), "dota.dem")), copyIn(t, dir, filepath.Join(samples("sc2replay"), "5.0.SC2Replay")),
-	}
-	d := start(t, dir)
-	c := flight.NewFlightServiceClient(d.conn)
-	random := rand.New(rand.NewPCG(1, 2))
-	nested := 0
-	for _, replay := range names {
-		resolve := strings.HasSuffix(replay, ".teehistorian")
-		whole := tablesOf(t, d, &replaydv1.StreamEventsRequest{Replay: replay, ResolvePlayers: resolve})
-		for _, kind := range slices.Sorted(maps.Keys(whole)) {
-			req := func() *replaydv1.StreamEventsRequest {
-				return &replaydv1.StreamEventsRequest{Replay: replay, ResolvePlayers: resolve, Include: []*replaydv1.EventFilter{kinds(kind)}}
-			}
-			schemaOf := func(columns ...string) []arrow.Field {
-				r := req()
-				r.Include, r.Columns = nil, columns
-				info, err := c.GetSchema(timeout(t), &flight.FlightDescriptor{Type: flight.DescriptorCMD, Cmd: flightOf(t, r, kind).GetTicket()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				s, err := flight.DeserializeSchema(info.GetSchema(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s.Fields()
-			}
-			all := columnNames(schemaOf(), "")
-			for range 3 {
-				var columns []string
-				chosen := columnTree{}
-				for range 1 + random.IntN(4) {
-					columns = append(columns, all[random.IntN(len(all))])
-				}
-				for _, name := range columns {
-					chosen.add(name)
-					if strings.Contains(name, ".") {
-						nested++
-					}
-				}
-				r := req()
-				r.Columns = columns
-				got := tablesOf(t, d, r)
-				if len(got[kind]) != len(whole[kind]) {
-					t.Fatalf("%s, %s, %v: %d rows of %d", replay, kind, columns, len(got[kind]), len(whole[kind]))
-				}
-				for i := range got[kind] {
-					var some, row any
-					if err := json.Unmarshal([]byte(got[kind][i]), &some); err != nil {
-						t.Fatal(err)
-					}
-					if err := json.Unmarshal([]byte(whole[kind][i]), &row); err != nil {
-						t.Fatal(err)
-					}
-					if want := chosen.of(row); !reflect.DeepEqual(some, want) {
-						t.Fatalf("%s, %s, %v: row %d is %v, want %v", replay, kind, columns, i, some, want)
-					}
-				}
-				if len(schemaOf(columns...)) != len(chosen) {
-					t.Errorf("%s, %s, %v: the schema of the flight is %v", replay, kind, columns, schemaOf(columns...))
-				}
-			}
-		}
-	}
-	if nested < 30 {
-		t.Errorf("only %d columns in others", nested)
-	}
-}
 
 // TestColumnsOfState streams columns with a state, whose kind the filters do not let through: it has all of its columns.
 func TestColumnsOfState(t *testing.T) {

@@ -91,34 +91,6 @@ func uploaded(tb testing.TB, d *daemon, req *replaydv1.StreamEventsRequest, data
 	return u.session(tb, nil)
 }
 
-// TestUploadGoesOn uploads a replay up to some response, and uploads it again with the cursor of that response.
-func TestUploadGoesOn(t *testing.T) {
-	t.Parallel()
-	d := start(t, t.TempDir())
-	game, card := finishedSample, samples("datafile", "sample.map")
-	for _, tt := range []struct {
-		name, path string
-		data       []byte
-	}{
-		{"plain", game, read(t, game)},
-		{"compressed", game, zipped(t, read(t, game))},
-		{"spooled", card, zipped(t, read(t, card))},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			data, whole := tt.data, offline(t, tt.path, nil)
-			req := &replaydv1.StreamEventsRequest{MaxBatchEvents: 20}
-			all := uploaded(t, d, req, data)
-			check(t, streamtest.History{all}, []streamtest.Replay{whole}, streamtest.Options{})
-			for i := 1; i < len(all.Responses); i += 1 + len(all.Responses)/10 {
-				h := streamtest.History{{Responses: all.Responses[:i], Cut: true}}
-				h = append(h, uploaded(t, d, streamtest.Resumed(req, h), data))
-				check(t, h, []streamtest.Replay{whole}, streamtest.Options{})
-			}
-		})
-	}
-}
-
 // TestUploadCursorRange: a cursor beyond the end of the uploaded data is refused.
 func TestUploadStarts(t *testing.T) {
 	d := start(t, t.TempDir())

@@ -115,45 +115,6 @@ func TestReportRefused(t *testing.T) {
 	}
 }
 
-// TestReportLive: the report of a game that is being written is that of the finished one at the same tick, wherever it is cut.
-func TestReportLive(t *testing.T) {
-	data, err := os.ReadFile(finishedSample)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "whole.teehistorian"), data)
-	d := start(t, dir)
-	ticks := map[int32]bool{}
-	for size := 2000; size < len(data); size += 1000 {
-		write(t, filepath.Join(dir, "live.teehistorian"), data[:size])
-		live, err := d.client.GetReport(timeout(t), &replaydv1.GetReportRequest{Replay: name("live.teehistorian")})
-		if status.Code(err) == codes.DataLoss { // in the header
-			continue
-		}
-		if err != nil || live.GetReport().GetEnded() {
-			t.Fatal(size, live, err)
-		}
-		before := live.GetReport().GetTick() - 1 // which is complete
-		ticks[before] = true
-		var both [2]*replaydv1.Report
-		for i, file := range []string{"live", "whole"} {
-			r, err := d.client.GetReport(timeout(t), &replaydv1.GetReportRequest{Replay: name(file + ".teehistorian"), Tick: &before})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.GetReport().Replay = nil
-			both[i] = r.GetReport()
-		}
-		if !proto.Equal(both[0], both[1]) {
-			t.Errorf("at tick %d the live game has\n%v\nthe finished one\n%v", before, both[0], both[1])
-		}
-	}
-	if len(ticks) < 3 {
-		t.Errorf("only %d ticks", len(ticks))
-	}
-}
-
 // TestReportTemporary: a replay that a client has stored has a report, for this client alone.
 func TestReportTemporary(t *testing.T) {
 	g := startGuarded(t, samples("datafile"), samples("teehistorian"), "owner\nother\n")

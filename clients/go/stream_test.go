@@ -74,53 +74,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestWays checks for all formats that rows and an upload give the same events.
-func TestWays(t *testing.T) {
-	check := func(t *testing.T, dir string, keep func(string, int64) bool) {
-		d := serve(t, dir)
-		client := d.connect()
-		for _, name := range replays(t, dir, keep) {
-			t.Run(name, func(t *testing.T) {
-				rows := stream(name)
-				var want []string
-				for e, err := range client.Events(soon(t), rows) {
-					if err != nil {
-						if code := status.Code(err); code != codes.DataLoss && code != codes.Unimplemented && code != codes.InvalidArgument {
-							t.Fatal(err)
-						}
-						break // only the events before the damage are compared
-					}
-					want = append(want, e.String())
-				}
-				same := func(way string, events func(func(replayd.Event, error) bool)) {
-					n := 0
-					for e, err := range events {
-						if err != nil {
-							break
-						}
-						if got := e.String(); n >= len(want) || got != want[n] {
-							t.Fatalf("%s: event %d is %s", way, n, got)
-						}
-						n++
-					}
-					if n != len(want) {
-						t.Errorf("%s: %d events of %d", way, n, len(want))
-					}
-				}
-				file := read(t, filepath.Join(dir, filepath.FromSlash(name)))
-				same("upload", client.Decode(soon(t), bytes.NewReader(file), nil).Events())
-			})
-		}
-	}
-	t.Run("samples", func(t *testing.T) { check(t, samples, isReplay) })
-	corpus := filepath.Join("..", "..", "..", "shared", "corpus", "teehistorian")
-	if _, err := os.Stat(corpus); err == nil {
-		t.Run("corpus", func(t *testing.T) {
-			check(t, corpus, func(path string, size int64) bool { return isReplay(path, size) && size < 1<<20 })
-		})
-	}
-}
-
 // TestTables checks that batches of tables have as many rows as events, and that their schema comes once for each kind.
 func TestTables(t *testing.T) {
 	d := serve(t, samples)
