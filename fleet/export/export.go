@@ -362,10 +362,6 @@ func (e *Export) addColumns(t *table.Table) error {
 	return to.flush(e)
 }
 
-// manyRows is the number of rows from which a record batch is written at once, without a copy. Fewer wait for others, because a writer
-// would merge them.
-const manyRows = 2048
-
 // table returns the file of a kind.
 func (e *Export) table(kind string) *exportTable {
 	to := e.tables[kind]

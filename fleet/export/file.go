@@ -71,6 +71,10 @@ func (t *exportTable) add(e *Export, r arrow.RecordBatch) error {
 	return nil
 }
 
+// manyRows is the number of rows from which a record batch is written at once, without a copy. Fewer wait for others, because a writer
+// would merge them.
+const manyRows = 2048
+
 // copied returns a record batch with memory of its own.
 func copied(r arrow.RecordBatch) arrow.RecordBatch {
 	columns := make([]arrow.Array, r.NumCols())
