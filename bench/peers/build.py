@@ -17,6 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CACHE = ROOT / ".cache" / "peers"
 CORPUS = Path(os.environ.get("CORPUS", ROOT.parent / "shared" / "corpus"))
+os.environ.pop("GOGC", None)  # programs use memory as they do elsewhere
 PROFILE = os.environ.get("PGO", str(ROOT / "cmd" / "replayd" / "default.pgo"))
 
 
