@@ -80,6 +80,15 @@ def test_an_event_that_is_kept_stays_the_same(place: int, keep: Callable[[replay
         place, 4 + place, 10 + place, 16 + place, 22 + place, *([8 + place] if place < 2 else []))]  # fmt: skip
 
 
+@pytest.mark.parametrize("reads", [True, False])
+def test_few_events_that_are_kept_let_go_of_their_batch(reads: bool) -> None:
+    events, kept = _stream.Events(), []
+    for answer in responses(100, 100, 100):
+        kept += [event for event in events(answer) if (not reads or event.tick >= 0) and event.sequence % 100 in (0, 41)]
+    assert [len(event._batch.events) for event in kept] == [1 if reads else 100] * 4 + [100] * 2
+    assert [read(event) for event in kept] == [expected(100, 100, 100)[n] for n in (0, 41, 100, 141, 200, 241)]
+
+
 def test_all_events_may_be_kept() -> None:
     events = _stream.Events()
     kept = [event for answer in responses(3, 5, 1, 5) for event in events(answer)]

@@ -216,6 +216,17 @@ class Batch(Generic[E_co, M_co]):
         """The positions of the events."""
         return [(0, 0)] * len(self) if self.state else list(_positions(self._response.batch))
 
+    def only(self, nth: int) -> Batch[E_co, M_co]:
+        """A batch that has nothing but what one of the events needs, at the same place."""
+        alone = Batch[E_co, M_co].__new__(Batch)
+        event: Any = type(self.events[nth])()
+        event.CopyFrom(self.events[nth])
+        vars(alone).update(
+            first_sequence=self.first_sequence, state=self.state, strings=tuple(self.strings), events={nth: event},
+            _places={nth: self._places[nth]}, _kinds={nth: self._kinds[nth]}, _classes=self._classes,
+        )  # fmt: skip
+        return alone
+
     def __len__(self) -> int:
         if self.tables:
             return sum(map(len, self.tables.values()))

@@ -43,7 +43,7 @@ class CommonOptions(TypedDict, total=False):
     resolve_players: bool
     """Add the players to the events of a teehistorian file, in Event.event.player."""
     max_batch_events: int
-    """The maximum number of events in a batch. Default 4096, with tables 131072. An event that is kept keeps its batch in
+    """The maximum number of events in a batch. Default 4096, with tables 131072. Many events that are kept keep their batch in
     memory."""
     max_batch_delay: float
     """How many seconds events may wait for a batch to fill. Default 0."""

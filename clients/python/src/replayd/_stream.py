@@ -14,6 +14,8 @@ from .v1 import replay_pb2, stream_pb2
 getrefcount: Any = getattr(sys, "getrefcount", lambda _: 0)  # CPython has it
 _ALONE: int = max(map(getrefcount, [object()]))
 """What getrefcount returns of an object that only a list has."""
+_LISTED: int = [getrefcount(event) for event in [object()]][0]
+"""The same, of a variable of a comprehension over the list."""
 
 
 class StreamBase:
@@ -66,6 +68,16 @@ class Events:
         self._events: list[Event] = []
         """Those of the last response, all of self._batch, but for the last one: the variable of a loop still has that."""
 
+    def _part(self) -> None:
+        """Gives events that the caller has kept, if they are few, what they need of their batch, which would stay in memory for them."""
+        kept = [event for event in self._events if getrefcount(event) > _LISTED]
+        if len(kept) * 16 > len(self._events) or "events" not in vars(self._batch):
+            return  # a batch that was not read is its bytes
+        for event in kept:
+            nth = event._nth
+            event._batch = event._batch.only(nth)
+            self._events[nth : nth + 1] = made(self._batch, range(nth, nth + 1))
+
     def _dropped(self) -> bool:
         """Whether only self has self._batch and its events."""
         references: int = sum(map(getrefcount, chain(self._events, (self._batch,))))
@@ -78,6 +90,8 @@ class Events:
         last = len(batch) - 1
         if self._events:
             self._events.pop()
+        if not self._dropped():
+            self._part()
         if not self._dropped():
             self._batch, self._events = Batch.__new__(Batch), []
         self._batch.__dict__ = vars(batch)
