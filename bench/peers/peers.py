@@ -75,25 +75,26 @@ Runs = list[dict[str, float]]
 
 
 class Table:
-    """Prints a row for each comparison."""
+    """Prints a row for each comparison. What is behind is bold, and work that is that of the row above is left out."""
 
     def __init__(self, rounds: int) -> None:
-        self.rounds, self.behind, self.skipped = rounds, 0, 0
+        self.rounds, self.behind, self.skipped, self.work = rounds, 0, 0, ""
 
     def head(self) -> None:
-        print("| work | against | today | asked | |\n|---|---|---|---|---|", flush=True)
+        print("| work | against | today | asked |\n|---|---|---|---|", flush=True)
 
     def row(self, work: str, against: str, value: float, asked: float, unit: str = "", most: bool = False) -> None:
         """most: what is asked is the most, and not the least."""
         ahead = value <= asked if most else value >= asked
         self.behind += not ahead
         digits = 0 if value >= 100 else 1 if value >= 20 or unit else 2
-        bound = "at most " if most else ""
-        print(f"| {work} | {against} | {value:.{digits}f}{unit} | {bound}{asked:g}{unit} | {'ahead' if ahead else '**behind**'} |", flush=True)
+        bold, bound = "" if ahead else "**", "≤ " if most else ""
+        print(f"| {'' if work == self.work else work} | {against} | {bold}{value:.{digits}f}{unit}{bold} | {bound}{asked:g}{unit} |", flush=True)
+        self.work = work
 
     def skip(self, work: str, why: object) -> None:
         self.skipped += 1
-        print(f"| {work} | skipped: {' '.join(str(why).split()).replace('|', '/')} | | | |", flush=True)
+        print(f"| {work} | skipped: {' '.join(str(why).split()).replace('|', '/')} | | |", flush=True)
 
     def turns(self, sides: list[Side], rounds: int = 99) -> list[Runs]:
         """Measures sides in turns: A B C, C B A, A B C, ..."""
