@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 )
 
 // ErrUnavailable means that this machine has no DDNet server, and that none can
@@ -19,11 +20,16 @@ const program = "/usr/games/DDNet-Server"
 // programVariable is the environment variable that names another server program.
 const programVariable = "REPLAYD_DDNET_SERVER"
 
+// installing is held by the test that installs: apt-get fails while another one runs.
+var installing sync.Mutex
+
 // Install returns the path of the server program. It is the program in the
 // environment variable REPLAYD_DDNET_SERVER, or the system's server. If there
 // is none, Install installs Debian's ddnet-server package, which requires root
 // and apt-get. Without them it returns [ErrUnavailable].
 func Install(ctx context.Context) (string, error) {
+	installing.Lock()
+	defer installing.Unlock()
 	if path, err := find(); err == nil {
 		return path, nil
 	}
@@ -33,7 +39,7 @@ func Install(ctx context.Context) (string, error) {
 	}
 	for _, args := range [][]string{
 		{"update", "-q"},
-		{"install", "-q", "-y", "--no-install-recommends", "ddnet-server"},
+		{"install", "-q", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", "ddnet-server"},
 	} {
 		cmd := exec.CommandContext(ctx, apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
