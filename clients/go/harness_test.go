@@ -3,10 +3,8 @@ package replayd_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -102,37 +100,6 @@ func soon(tb testing.TB) context.Context {
 
 // samples is the directory of the repository's sample replays.
 var samples = filepath.Join("..", "..", "testdata")
-
-// replays returns the names of the files below a directory for which keep returns true.
-func replays(tb testing.TB, dir string, keep func(path string, size int64) bool) []string {
-	tb.Helper()
-	var names []string
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil || !keep(path, info.Size()) {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		names = append(names, filepath.ToSlash(rel))
-		return err
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return names
-}
-
-func isReplay(path string, _ int64) bool {
-	for _, suffix := range []string{".teehistorian", ".teehistorian.gz", ".map", ".dem", ".SC2Replay"} {
-		if strings.HasSuffix(path, suffix) {
-			return true
-		}
-	}
-	return false
-}
 
 // stream returns a request for a replay.
 func stream(name string) *replaydv1.StreamEventsRequest {
