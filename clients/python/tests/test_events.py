@@ -87,6 +87,7 @@ def test_few_events_that_are_kept_let_go_of_their_batch(reads: bool) -> None:
         kept += [event for event in events(answer) if (not reads or event.tick >= 0) and event.sequence % 100 in (0, 41)]
     assert [len(event._batch.events) for event in kept] == [1 if reads else 100] * 4 + [100] * 2
     assert [read(event) for event in kept] == [expected(100, 100, 100)[n] for n in (0, 41, 100, 141, 200, 241)]
+    assert not reads or kept[0].strings is kept[1].strings
 
 
 def test_all_events_may_be_kept() -> None:

@@ -54,11 +54,8 @@ class Event:
     def __init__(
         self, sequence: int, event: Message, strings: Sequence[str] = (), state: bool = False, offset: int = 0, index: int = 0
     ) -> None:
-        self._batch, self._nth = Batch.__new__(Batch), 0
-        vars(self._batch).update(
-            first_sequence=sequence, state=state, strings=strings, events=[event], _places=[(offset, index)],
-            _kinds=[_kind(event)], _classes={},
-        )  # fmt: skip
+        self._nth = 0
+        self._batch = _of_one(event, 0, (offset, index), sequence, strings, state, {})
 
     if not TYPE_CHECKING:
 
@@ -216,16 +213,12 @@ class Batch(Generic[E_co, M_co]):
         """The positions of the events."""
         return [(0, 0)] * len(self) if self.state else list(_positions(self._response.batch))
 
-    def only(self, nth: int) -> Batch[E_co, M_co]:
-        """A batch that has nothing but what one of the events needs, at the same place."""
-        alone = Batch[E_co, M_co].__new__(Batch)
+    def only(self, nth: int, strings: Sequence[str]) -> Batch[E_co, M_co]:
+        """A batch that has nothing but what one of the events needs, at the same place. strings are a copy of those of the batch, which is
+        for all of its events."""
         event: Any = type(self.events[nth])()
         event.CopyFrom(self.events[nth])
-        vars(alone).update(
-            first_sequence=self.first_sequence, state=self.state, strings=tuple(self.strings), events={nth: event},
-            _places={nth: self._places[nth]}, _kinds={nth: self._kinds[nth]}, _classes=self._classes,
-        )  # fmt: skip
-        return alone
+        return _of_one(event, nth, self._places[nth], self.first_sequence, strings, self.state, self._classes)
 
     def __len__(self) -> int:
         if self.tables:
@@ -241,6 +234,18 @@ class Batch(Generic[E_co, M_co]):
 
 
 _kind = methodcaller("WhichOneof", "kind")
+
+
+def _of_one(
+    event: Message, nth: int, place: tuple[int, int], first: int, strings: Sequence[str], state: bool, classes: dict[str, type[Event]]
+) -> Batch:
+    """A batch of one event, at a place in it."""
+    batch = Batch[Any].__new__(Batch)
+    vars(batch).update(
+        first_sequence=first, state=state, strings=strings, events={nth: event}, _places={nth: place}, _kinds={nth: _kind(event)},
+        _classes=classes,
+    )  # fmt: skip
+    return batch
 
 
 def made(batch: Batch, numbers: range) -> Iterator[Event]:

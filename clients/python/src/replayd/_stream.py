@@ -73,9 +73,10 @@ class Events:
         kept = [event for event in self._events if getrefcount(event) > _LISTED]
         if len(kept) * 16 > len(self._events) or "events" not in vars(self._batch):
             return  # a batch that was not read is its bytes
+        strings = tuple(self._batch.strings)
         for event in kept:
             nth = event._nth
-            event._batch = event._batch.only(nth)
+            event._batch = self._batch.only(nth, strings)
             self._events[nth : nth + 1] = made(self._batch, range(nth, nth + 1))
 
     def _dropped(self) -> bool:
