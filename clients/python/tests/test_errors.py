@@ -61,7 +61,7 @@ class Script:
         yield Response(start=stream_pb2.StreamStart(replay=replay, next_sequence=at))
         for n in range(at, at + BATCHES):
             events = events_pb2.EventList(events=[events_pb2.Event(at_tick=n, tick=events_pb2.Tick())])
-            batch = stream_pb2.EventBatch(first_sequence=n, next_sequence=n + 1, teehistorian=events)
+            batch = stream_pb2.EventBatch(first_sequence=n, next_sequence=n + 1, offsets=[1], teehistorian=events)
             yield Response(cursor=b"%d" % (n + 1), batch=batch)
         if code == grpc.StatusCode.OK:
             yield Response(end=stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_FINISHED))

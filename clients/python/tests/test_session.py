@@ -22,7 +22,7 @@ def started(retry: replayd.Retry | None = replayd.Retry(), **request: object) ->
 
 
 def batch(first: int, next_: int) -> Response:
-    return Response(cursor=b"%d" % next_, batch=stream_pb2.EventBatch(first_sequence=first, next_sequence=next_))
+    return Response(cursor=b"%d" % next_, batch=stream_pb2.EventBatch(first_sequence=first, next_sequence=next_, offsets=[1] * (next_ - first)))
 
 
 def state(complete: bool, cursor: bytes = b"s") -> Response:
@@ -60,6 +60,15 @@ def test_gaps_are_counted_and_other_omissions_are_errors() -> None:
         session.observe(batch(12, 13))
     with pytest.raises(replayd.SequenceError):
         session.observe(batch(10, 11))
+
+
+def test_a_batch_has_as_many_events_as_its_sequence_numbers() -> None:
+    rows = [stream_pb2.Table(kind="tick", rows=2, schema=b"s"), stream_pb2.Table(kind="join", rows=1, schema=b"s")]
+    assert started().observe(Response(batch=stream_pb2.EventBatch(next_sequence=3, tables=rows)))
+    for wrong in (batch(0, 3), Response(batch=stream_pb2.EventBatch(tables=rows))):
+        wrong.batch.next_sequence = 1 << 40
+        with pytest.raises(replayd.SequenceError):
+            started().observe(wrong)
 
 
 def test_a_state_is_yielded_once_for_each_position() -> None:

@@ -137,7 +137,11 @@ class Session:
             yielded = self._state_due
             self._state_due = yielded and not response.state.complete
         elif what == "batch":
-            self._advance(response.batch.first_sequence, response.batch.next_sequence)
+            batch = response.batch
+            self._advance(batch.first_sequence, batch.next_sequence)
+            events = sum(table.rows for table in batch.tables) or len(batch.offsets)  # the events themselves are parsed when they are read
+            if events != batch.next_sequence - batch.first_sequence:
+                raise SequenceError(f"got {events} events, want {batch.first_sequence} to {batch.next_sequence}")
         elif what == "gap":
             self._advance(response.gap.first_sequence, response.gap.next_sequence)
             self.missed += response.gap.next_sequence - response.gap.first_sequence
