@@ -286,12 +286,20 @@ func TestWithdrawn(t *testing.T) {
 func TestKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(3)
+		reads, ahead := turns.Spare(), turns.Spare()
+		began := time.Now()
 		first, second := turns.Take(nil, nil, "a"), turns.Take(nil, nil, "b")
-		spare := turns.Spare()
-		if spare == nil || turns.Spare() != nil {
-			t.Fatal("want one spare turn of three processors")
+		if took := time.Since(began); took > 0 {
+			t.Errorf("turns wait %v for spare ones", took)
 		}
-		turns.Give(spare)
+		if reads(); turns.Spare() != nil {
+			t.Error("a second spare turn beside two turns of three processors")
+		}
+		ahead()
+		if ahead = turns.Spare(); ahead == nil {
+			t.Fatal("want a spare turn beside two turns of three processors")
+		}
+		ahead()
 		var third *Turn
 		go func() { third = turns.Take(nil, nil, "c") }()
 		synctest.Wait()
@@ -308,7 +316,7 @@ func TestKept(t *testing.T) {
 		}
 		turns.Give(second)
 		turns.Give(third)
-		if turns.free != 3 || len(turns.running) != 0 {
+		if turns.free != 3 || turns.spare != 0 || len(turns.running) != 0 {
 			t.Errorf("left over: %+v", turns)
 		}
 	})

@@ -11,8 +11,9 @@ import (
 // each caller has.
 type Turns struct {
 	mu      sync.Mutex
-	free    int // processors without a turn
-	kept    int // so many processors get no turn, except a spare one
+	free    int // processors without a turn; spare turns are not counted
+	kept    int // so many processors get no turn
+	spare   int // running spare turns
 	running map[*Turn]struct{}
 	queues  map[string][]chan *Turn // by caller
 	order   []string                // callers with a queue; the first is next
@@ -64,15 +65,23 @@ func (t *Turns) Take(done, drain <-chan struct{}, caller string) *Turn {
 	return nil
 }
 
-// Spare returns a turn if a processor is free, even the last one, and nobody waits for a turn. Otherwise it returns nil. Call
-// Give with the turn after about a millisecond.
-func (t *Turns) Spare() *Turn {
+// Spare returns a function that ends a spare turn, if a processor is free, even the last one, and nobody waits for a turn.
+// Otherwise it returns nil. Call the function after some milliseconds. Nobody waits for a spare turn: whoever takes a turn
+// meanwhile runs beside it, such as the stream for which it reads ahead.
+func (t *Turns) Spare() (give func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.free <= 0 || len(t.order) > 0 {
+	if t.free <= t.spare || len(t.order) > 0 {
 		return nil
 	}
-	return t.start()
+	t.spare++
+	return t.giveSpare
+}
+
+func (t *Turns) giveSpare() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spare--
 }
 
 // start starts a turn. There must be a free processor.

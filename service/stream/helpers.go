@@ -41,9 +41,5 @@ func (s *stream) spare() (give func()) {
 	if s.Turns == nil {
 		return func() {}
 	}
-	turn := s.Turns.Spare()
-	if turn == nil {
-		return nil
-	}
-	return func() { s.Turns.Give(turn) }
+	return s.Turns.Spare()
 }
