@@ -37,6 +37,8 @@ func request(replay string, options []string) *replaydv1.StreamEventsRequest {
 	req := &replaydv1.StreamEventsRequest{Replay: replay}
 	if len(options) > 0 {
 		req.Encoding = replaydv1.Encoding_ENCODING_ARROW
+	} else {
+		req.MaxBatchEvents = 4096 // as the Go client asks
 	}
 	return req
 }

@@ -54,5 +54,6 @@
 // # Ownership and concurrency
 //
 // A [Client] is safe for concurrent use. A [Stream] belongs to the goroutine that loops over it. Batches and Events are
-// immutable and may be kept and shared. An Event keeps its whole batch in memory, about 10 KiB.
+// immutable and may be kept and shared. An Event keeps its whole batch in memory, at most
+// some 130 KiB.
 package replayd

@@ -42,7 +42,7 @@ func ExampleClient_Batches() {
 		return
 	}
 	defer client.Close()
-	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished}
+	req := &replaydv1.StreamEventsRequest{Replay: root + "/" + finished, MaxBatchEvents: 512}
 	var stored []byte // a real program stores it, for example in a database
 	for run := range 2 {
 		if stored != nil {

@@ -104,6 +104,27 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestBatchEvents: batches are longer than those of the daemon's own default, unless the request says how long.
+func TestBatchEvents(t *testing.T) {
+	client := serve(t, samples).connect()
+	for asked, least := range map[uint32]int{0: 513, 100: 100} {
+		req, longest := stream(finished), 0
+		req.MaxBatchEvents = asked
+		for b, err := range client.Batches(soon(t), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			longest = max(longest, b.Len())
+		}
+		if longest < least || asked > 0 && longest > int(asked) {
+			t.Errorf("%d asked, %d sent", asked, longest)
+		}
+		if req.GetMaxBatchEvents() != asked {
+			t.Error("the caller's request was changed")
+		}
+	}
+}
+
 // TestFollow follows a growing file while the daemon is drained, killed and restarted. Each event must arrive exactly once.
 func TestFollow(t *testing.T) {
 	whole := read(t, filepath.Join(samples, filepath.FromSlash(finished)))

@@ -97,6 +97,9 @@ func TestPayloads(t *testing.T) {
 			got.last.Headers().Get(publish.HeaderOffset) != offset || offset == "" {
 			t.Error(got.kinds, got.reasons, got.last.Headers())
 		}
+		if most := (len(all) - 2) * 512; len(want) > most {
+			t.Errorf("%d events in messages of 512 at most: %d", len(want), most)
+		}
 		if version := all[0].Headers().Get(publish.HeaderFacts); version != strconv.Itoa(facts.Version) || got.last.Headers().Get(publish.HeaderFacts) != "" {
 			t.Errorf("the start has facts of version %q", version)
 		}

@@ -165,7 +165,7 @@ func (s *session) request() *replaydv1.StreamEventsRequest {
 	req = &replaydv1.StreamEventsRequest{
 		Replay: s.name, Follow: s.follow, Include: req.GetInclude(), Exclude: req.GetExclude(), Where: req.GetWhere(),
 		ResolvePlayers: req.GetResolvePlayers(),
-		MaxBatchEvents: req.GetMaxBatchEvents(), MaxBatchDelay: req.GetMaxBatchDelay(),
+		MaxBatchEvents: either(req.GetMaxBatchEvents(), 512), MaxBatchDelay: req.GetMaxBatchDelay(),
 	}
 	if len(s.at.cursor) > 0 {
 		req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: s.at.cursor}}

@@ -56,7 +56,7 @@ export interface StreamOptions {
     successorRule?: SuccessorRule;
     /** Add the players to the events of a teehistorian file. */
     resolvePlayers?: boolean;
-    /** The maximum number of events in a batch. Default 512, with `tables` 131072. */
+    /** The maximum number of events in a batch. Default 4096, with `tables` 131072. */
     maxBatchEvents?: number;
     /** How many milliseconds events may wait for a batch to fill. Default 0. */
     maxBatchDelay?: number;

@@ -103,7 +103,7 @@ export function build(replay, options) {
         followSuccessors: options.followSuccessors ?? false,
         successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
         resolvePlayers: options.resolvePlayers ?? false,
-        maxBatchEvents: options.maxBatchEvents ?? 0,
+        maxBatchEvents: options.maxBatchEvents ?? (options.tables ? 0 : 4096),
         columns: [...(options.columns ?? [])],
         fieldColumns: options.fieldColumns ?? false,
         encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,

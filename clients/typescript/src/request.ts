@@ -84,7 +84,7 @@ export interface StreamOptions {
   successorRule?: SuccessorRule;
   /** Add the players to the events of a teehistorian file. */
   resolvePlayers?: boolean;
-  /** The maximum number of events in a batch. Default 512, with `tables` 131072. */
+  /** The maximum number of events in a batch. Default 4096, with `tables` 131072. */
   maxBatchEvents?: number;
   /** How many milliseconds events may wait for a batch to fill. Default 0. */
   maxBatchDelay?: number;
@@ -285,7 +285,7 @@ export function build(replay: string, options: StreamOptions): StreamEventsReque
     followSuccessors: options.followSuccessors ?? false,
     successorRule: options.successorRule ?? SuccessorRule.UNSPECIFIED,
     resolvePlayers: options.resolvePlayers ?? false,
-    maxBatchEvents: options.maxBatchEvents ?? 0,
+    maxBatchEvents: options.maxBatchEvents ?? (options.tables ? 0 : 4096),
     columns: [...(options.columns ?? [])],
     fieldColumns: options.fieldColumns ?? false,
     encoding: options.tables ? Encoding.ARROW : Encoding.UNSPECIFIED,

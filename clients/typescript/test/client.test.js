@@ -108,6 +108,7 @@ describe("a daemon", () => {
     const batches = await collect(client.batches(finished.name, { maxBatchEvents: 7 }));
     assert.ok(batches.slice(0, -1).every((batch) => batch.length === 7));
     assert.deepEqual(lines(batches.flatMap((batch) => [...batch])), lines(events));
+    assert.ok((await collect(client.batches(finished.name)))[0].length > 512); // the daemon's own default
   });
 
   test("several items can be requested at once", async () => {
