@@ -108,7 +108,7 @@ func (s *Server) addPlayers(ctx context.Context, e *index.Entry, r *replaydv1.Re
 	if e = s.index.Refresh(ctx, e); e.Survey == nil {
 		return nil
 	}
-	roster := e.Survey.Roster
+	roster := e.Survey.Whole().Roster
 	if before := s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous); before != nil {
 		roster, _ = c.CarryRoster(roster, before)
 	}
@@ -130,7 +130,7 @@ func (s *Server) addParticipants(ctx context.Context, e *index.Entry, r *replayd
 	if e = s.index.Refresh(ctx, e); e.Survey == nil {
 		return nil
 	}
-	c.Participants(r, e.Survey.Participants, s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous), &s.Secrets)
+	c.Participants(r, e.Survey.Whole().Participants, s.index.Family(e.Name, scope.Of(ctx)).Roster(ctx, e.Previous), &s.Secrets)
 	r.PlayersTick = &e.Survey.LastTick
 	return nil
 }

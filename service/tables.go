@@ -85,7 +85,7 @@ var _ io.ReadSeeker = (*served)(nil)
 
 // openTable opens a table that is kept, or makes it.
 func (s *Server) openTable(ctx context.Context, req *replaydv1.StreamEventsRequest, f tablefile.Format) (*tables.Table, error) {
-	info, err := s.look(ctx, req.GetReplay())
+	info, version, err := s.look(ctx, req.GetReplay())
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Server) openTable(ctx context.Context, req *replaydv1.StreamEventsReque
 	who.Rate = 0 // the call's rate was counted already
 	a := tables.Asked{
 		Key:     strings.Join([]string{grant.Key(), grant.RootsKey(), string(f), string(asked)}, "\x00"),
-		Version: fmt.Sprint(info.ID, info.Version), Owner: s.callerKey(ctx),
+		Version: fmt.Sprint(info.ID, version), Owner: s.callerKey(ctx),
 	}
 	a.Tag, a.Part = partOf(ctx)
 	return s.tables.Open(ctx, a, func(d *tables.Draft) (tables.Result, error) {
@@ -129,13 +129,13 @@ func partOf(ctx context.Context) (tag string, part bool) {
 	return tag, len(md.Get("range")) > 0
 }
 
-// look returns the description of a file that the caller may see.
-func (s *Server) look(ctx context.Context, name string) (info source.Info, err error) {
+// look returns the description of a file that the caller may see, and its version.
+func (s *Server) look(ctx context.Context, name string) (info source.Info, version source.Version, err error) {
 	if err := checkName(name); err != nil {
-		return info, err
+		return info, version, err
 	}
 	if !scope.Reaches(access.Of(ctx), name) {
-		return info, catalog.NotFound(name)
+		return info, version, catalog.NotFound(name)
 	}
 	var file *source.File
 	if temporary.Is(name) {
@@ -144,14 +144,14 @@ func (s *Server) look(ctx context.Context, name string) (info source.Info, err e
 		file, err = s.Catalog.OpenContext(ctx, name)
 	}
 	if err != nil {
-		return info, err
+		return info, version, err
 	}
 	defer func() { _ = file.Close() }()
-	info = file.Info()
+	info, version = file.Info(), file.Version()
 	if err := scope.Seen(ctx, info.Name, info.Format); err != nil {
-		return info, err
+		return info, version, err
 	}
-	return info, file.Recognized()
+	return info, version, file.Recognized()
 }
 
 // kindOf returns the number of the only kind of a request.

@@ -22,16 +22,14 @@ type Info struct {
 	// Format is decoders.Unknown if the file is not a replay, or too short to be recognized yet.
 	Format      decoders.Format
 	Compression Compression
+	// Fixed is true if the file never changes, because it is an Object.
+	Fixed bool
 	// Size is the size on disk, in bytes; -1 for an upload.
 	Size int64
 	// Modified is when the file was last written to; the zero time for an upload.
 	Modified time.Time
 	// ID identifies the file. It is zero for an upload.
 	ID ID
-	// Version changes whenever the file is written to. It is zero for an upload.
-	Version Version
-	// Fixed is true if the file never changes, because it is an Object.
-	Fixed bool
 }
 
 // Version identifies the contents of a file: two Versions of a file are equal if nothing was written in between.
@@ -88,17 +86,18 @@ type File struct {
 
 	spooling sync.Mutex // held while spooling, which takes long
 
-	mu     sync.Mutex // guards the fields below
-	info   Info
-	stat   fs.FileInfo
-	head   []byte   // a plain file's first bytes, up to headLen, without what the end of the recording changes
-	shrunk error    // the first ErrShrunk of Check, which stays even if the file grows again
-	spool  *os.File // the unpacked contents of a compressed file or an upload
-	length int64    // the length of spool
-	taken  bool     // an Input uses front
-	closed bool
-	upload io.Closer // the reader behind front, if the File must close it
-	ahead  *Ahead    // front, after ReadAhead
+	mu      sync.Mutex // guards the fields below
+	info    Info
+	version Version
+	stat    fs.FileInfo
+	head    []byte   // a plain file's first bytes, up to headLen, without what the end of the recording changes
+	shrunk  error    // the first ErrShrunk of Check, which stays even if the file grows again
+	spool   *os.File // the unpacked contents of a compressed file or an upload
+	length  int64    // the length of spool
+	taken   bool     // an Input uses front
+	closed  bool
+	upload  io.Closer // the reader behind front, if the File must close it
+	ahead   *Ahead    // front, after ReadAhead
 }
 
 // New returns a File of an open handle. It takes ownership of the handle, and closes it also if it returns an error. Errors are
@@ -147,7 +146,7 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.info.Size = stat.Size()
 	f.info.Modified = stat.ModTime()
 	f.info.ID, f.info.Fixed = Identify(stat), IsObject(stat)
-	f.info.Version = versionOf(stat)
+	f.version = versionOf(stat)
 }
 
 // sniff recognizes compression and format by the file's first bytes, and keeps a plain file's first bytes for compare.
@@ -192,6 +191,13 @@ func (f *File) Info() Info {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.info
+}
+
+// Version returns what changes whenever the file is written to, as of the last Check. It is zero for an upload.
+func (f *File) Version() Version {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.version
 }
 
 // Path returns the file's path in the file system, to subscribe to. It is empty for an upload. Clients must not see it.

@@ -119,7 +119,7 @@ func ReportOf(ctx context.Context, in source.Input, info *source.Info, c *codec.
 // Entry returns the description of a replay from its entry in an index.
 func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 	r := Info(&e.Info)
-	r.Identity, r.MapName, r.Lineup = e.Identity, e.MapName, e.Lineup
+	r.Identity, r.MapName, r.Lineup = e.Identity, e.MapName, e.Lineup()
 	if !e.Started.IsZero() {
 		r.StartTime = timestamppb.New(e.Started)
 	}
@@ -134,7 +134,7 @@ func Entry(x *index.Index, e *index.Entry) *replaydv1.Replay {
 func AddFound(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
 	AddKnown(x, e, r)
 	if c := x.Codec(e.Format); c != nil {
-		c.AddPlayers(r, e.Survey)
+		c.AddPlayers(r, e.Survey.Whole())
 	}
 }
 
@@ -149,10 +149,10 @@ func AddKnown(x *index.Index, e *index.Entry, r *replaydv1.Replay) {
 		r.LastTick = &survey.LastTick
 	}
 	if r.GetLineup() == "" {
-		r.Lineup = e.Lineup
+		r.Lineup = e.Lineup()
 	}
 	if r.GetLineup() == "" && e.Survey != nil {
-		r.Lineup = codec.LineupOfNames(e.Survey.Names)
+		r.Lineup = codec.LineupOfNames(e.Survey.Names())
 	}
 	if length := e.Duration(); r.GetDuration() == nil && length > 0 {
 		r.Duration = durationpb.New(length)

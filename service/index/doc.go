@@ -13,6 +13,7 @@
 //	query.go     lists and searches; finds games by cursor, and by the game before
 //	changes.go   changes of files, for any number of watchers
 //	numbers.go   numbers of replays, in the order in which they were met
+//	seldom.go    what decoding found, most of it packed
 //	store.go     the index on disk
 //
 // # Guarantees

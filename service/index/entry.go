@@ -26,7 +26,7 @@ type Entry struct {
 	// Facts come from the header. They are empty if it could not be read.
 	Facts
 	// Survey is the result of decoding the file. It is nil if the file was not decoded or its format needs no survey.
-	Survey *codec.Survey
+	Survey *Survey
 }
 
 // Before reports whether the index had the entry before another one.
@@ -57,8 +57,36 @@ type Facts struct {
 	TicksPerSecond float64
 	LastTick       int32 // -1 if the header does not have it
 	Length         time.Duration
-	Players        []string // the names in the header
-	Lineup         string   // who played, by the header
+	cast           *cast // nil without players
+}
+
+// cast is who played, by a header.
+type cast struct {
+	players []string
+	lineup  string
+}
+
+func castOf(players []string, lineup string) *cast {
+	if len(players) == 0 && lineup == "" {
+		return nil
+	}
+	return &cast{players, lineup}
+}
+
+// Players returns the names in the header.
+func (f *Facts) Players() []string {
+	if f.cast == nil {
+		return nil
+	}
+	return f.cast.players
+}
+
+// Lineup returns who played, by the header.
+func (f *Facts) Lineup() string {
+	if f.cast == nil {
+		return ""
+	}
+	return f.cast.lineup
 }
 
 // Duration returns the length of the replay by its header, or else by decoding. It is 0 if that is not known.
@@ -119,7 +147,7 @@ func (e *Entry) state(c *codec.Codec, succeeded bool, now time.Time) State {
 		return Unknown
 	case recent:
 		return Growing
-	case e.Survey == nil && c.Survey != nil, e.Survey != nil && e.Survey.Offset < e.Size && e.Survey.State == nil:
+	case e.Survey == nil && c.Survey != nil, e.Survey != nil && e.Survey.Offset < e.Size && !e.Survey.Continues:
 		return Unknown
 	}
 	return Silent
@@ -134,7 +162,7 @@ func (x *Index) mayGrow(e *Entry) bool {
 	case c == nil || c.RandomAccess || !e.Growable():
 		return false
 	}
-	return e.Survey == nil || e.Survey.State != nil
+	return e.Survey == nil || e.Survey.Continues
 }
 
 // root returns the alias of the root that a name is below.

@@ -17,9 +17,15 @@ const (
 	lookLeast = 10 * time.Minute
 )
 
+// looks holds when the files of a directory were checked: each that may grow, and the others, of which there may be many, together.
+type looks struct {
+	at      map[string]time.Time
+	settled time.Time
+}
+
 // grow checks the files of a directory that are due, and returns the delay until the next check. Files that are not identified
 // yet are also due when the directory fired.
-func (x *Index) grow(ctx context.Context, dir string, looked map[string]time.Time, fired bool) time.Duration {
+func (x *Index) grow(ctx context.Context, dir string, looked *looks, fired bool) time.Duration {
 	now := time.Now()
 	due, next := x.due(dir, looked, fired, now)
 	for _, e := range due {
@@ -27,20 +33,24 @@ func (x *Index) grow(ctx context.Context, dir string, looked map[string]time.Tim
 			break
 		}
 		_, _, _ = x.look(e.Name)
-		if before := looked[e.Name].Sub(e.Modified); before < quiet && now.Sub(e.Modified) >= quiet && x.mayGrow(e) {
+		if !x.mayGrow(e) {
+			looked.settled = now
+			continue
+		}
+		if before := looked.at[e.Name].Sub(e.Modified); before < quiet && now.Sub(e.Modified) >= quiet {
 			if same := x.get(e.Name); same != nil && same.Modified.Equal(e.Modified) {
 				x.mu.Lock()
 				x.changes.add(Change{Kind: Quiet, Entry: same})
 				x.mu.Unlock()
 			}
 		}
-		looked[e.Name] = now
+		looked.at[e.Name] = now
 	}
 	return next
 }
 
 // due returns the files of a directory that are due, and the delay until the next file may be.
-func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now time.Time) (due []*Entry, next time.Duration) {
+func (x *Index) due(dir string, looked *looks, fired bool, now time.Time) (due []*Entry, next time.Duration) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	next = lookSeldom
@@ -48,25 +58,29 @@ func (x *Index) due(dir string, looked map[string]time.Time, fired bool, now tim
 	if d == nil {
 		return nil, next
 	}
-	for name := range looked {
-		if _, ok := x.files.Get(name); !ok {
-			delete(looked, name)
+	for name := range looked.at {
+		if e, _ := x.files.Get(name); e == nil || !x.mayGrow(e) {
+			delete(looked.at, name)
 		}
+	}
+	if len(looked.at) == 0 {
+		looked.at = map[string]time.Time{} // one that was emptied keeps its size: that of all files, before they were decoded
 	}
 	for e := range x.in(dir) {
 		if !e.Identified && !e.tried {
 			continue // its beginning is about to be read
 		}
-		every := min(max(now.Sub(e.Modified)/60, lookEvery), lookSeldom)
+		every, last := min(max(now.Sub(e.Modified)/60, lookEvery), lookSeldom), d.read
 		if !x.mayGrow(e) {
-			every = lookLeast
+			if every = lookLeast; last.Before(looked.settled) {
+				last = looked.settled
+			}
+		} else if at, ok := looked.at[e.Name]; ok {
+			last = at
+		} else {
+			looked.at[e.Name] = last
 		}
 		next = min(next, every)
-		last, ok := looked[e.Name]
-		if !ok {
-			last = d.read
-			looked[e.Name] = last
-		}
 		if now.Sub(last) >= every || fired && !e.Identified {
 			due = append(due, e)
 		}

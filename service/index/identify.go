@@ -96,7 +96,7 @@ func (x *Index) describe(ctx context.Context, e *Entry) error {
 func factsOf(r *replaydv1.Replay) Facts {
 	f := Facts{
 		Identity: r.GetIdentity(), MapName: r.GetMapName(), TicksPerSecond: r.GetTicksPerSecond(), LastTick: -1,
-		Length: r.GetDuration().AsDuration(), Lineup: r.GetLineup(),
+		Length: r.GetDuration().AsDuration(),
 	}
 	if r.StartTime != nil {
 		f.Started = r.GetStartTime().AsTime()
@@ -104,9 +104,11 @@ func factsOf(r *replaydv1.Replay) Facts {
 	if r.LastTick != nil {
 		f.LastTick = r.GetLastTick()
 	}
+	var players []string
 	for _, p := range r.GetPlayers() {
-		f.Players = append(f.Players, p.GetName())
+		players = append(players, p.GetName())
 	}
+	f.cast = castOf(players, r.GetLineup())
 	return f
 }
 
@@ -115,19 +117,19 @@ func factsOf(r *replaydv1.Replay) Facts {
 func (x *Index) intern(e *Entry) {
 	if before := x.byReplay.first(e.Previous); before != nil {
 		e.Previous = before.Identity
+	} else if other := x.bySucceeds.first(e.Previous); other != nil {
+		e.Previous = other.Previous
 	}
 	if next := x.bySucceeds.first(e.Identity); next != nil {
 		e.Identity = next.Previous
 	}
 	e.MapName, e.Server = x.once(e.MapName), x.once(e.Server)
-	for i := range e.Players {
-		e.Players[i] = x.once(e.Players[i])
+	players := e.Players()
+	for i := range players {
+		players[i] = x.once(players[i])
 	}
-	if e.Survey != nil {
-		for i := range e.Survey.Names {
-			e.Survey.Names[i] = x.once(e.Survey.Names[i])
-		}
-	}
+	both := e.Name + e.Identity // which takes less than each
+	e.Name, e.Identity = both[:len(e.Name)], both[len(e.Name):]
 }
 
 func (x *Index) once(text string) string {

@@ -76,6 +76,7 @@ type Index struct {
 	interests  map[string]map[*Interest]struct{}
 
 	stored *bbolt.DB // nil without Path
+	seldom seldom    // what surveys found that is seldom asked for
 	dirty  map[string]bool
 	places map[string]string // by alias: the places to store together with what is dirty, so that what is stored of a root is of its place
 	facts  map[string]*Entry // the stored entries of files that were not seen yet
@@ -257,19 +258,16 @@ func (x *Index) put(old, e *Entry) bool {
 	x.files.Set(e.Name, e)
 	x.relate(old, e)
 	x.changed(e.Name)
-	if x.puts-x.packed > uint64(x.files.Len())+1_000 {
+	if x.puts-x.packed > uint64(x.files.Len())/4+1_000 {
 		x.pack()
 	}
 	return true
 }
 
-// pack makes the tree of files anew. The nodes of a tree that has grown have space to spare, and hold entries that were replaced.
+// pack copies the tree of files. Where a node was split, both halves keep the whole node, and with it entries that were replaced.
 func (x *Index) pack() {
-	files := new(btree.Map[string, *Entry])
-	x.files.Scan(func(name string, e *Entry) bool {
-		files.Load(name, e)
-		return true
-	})
+	files := x.files.Copy()
+	files.ScanMut(func(string, *Entry) bool { return true }) // which copies each node, as long as it is
 	x.files, x.packed = files, x.puts
 }
 

@@ -22,10 +22,10 @@ func TestLineup(t *testing.T) {
 			t.Fatalf("%+v, %v", page, err)
 		}
 		e := page.Replays[0]
-		if (len(e.Players) > 0) != (e.Lineup != "") {
-			t.Errorf("players %q, lineup %q", e.Players, e.Lineup)
+		if (len(e.Players()) > 0) != (e.Lineup() != "") {
+			t.Errorf("players %q, lineup %q", e.Players(), e.Lineup())
 		}
-		return e.Lineup
+		return e.Lineup()
 	}
 	const want = "somebody (npc_dota_hero_axe) vs another (npc_dota_hero_lina), somebody won"
 	for _, run := range []string{"at first", "from the stored index"} {
@@ -61,7 +61,7 @@ func TestLineupDecoded(t *testing.T) {
 		surveyed(t, x, 1)
 		for player, n := range map[string]int{"": 1, "LARRY": 1, "watcher": 0} {
 			page, err := x.List(t.Context(), index.Query{Scope: index.Everything(), Filter: index.Filter{Player: player}}, "", 10)
-			if err != nil || len(page.Replays) != n || n > 0 && page.Replays[0].Lineup != "somebody vs Larry" {
+			if err != nil || len(page.Replays) != n || n > 0 && page.Replays[0].Lineup() != "somebody vs Larry" {
 				t.Errorf("budget %v, player %q: %+v, %v", budget, player, page, err)
 			}
 		}

@@ -15,9 +15,9 @@ import (
 func FuzzParse(f *testing.F) {
 	e := &Entry{Identified: true}
 	e.Info = source.Info{Name: "r/a", Format: decoders.Teehistorian, ID: source.ID{Device: 1, Inode: 1 << 60}, Size: 1 << 40, Modified: time.Unix(0, 1)}
-	e.Facts = Facts{Identity: "id", Lineage: codec.Lineage{Previous: "before", Server: "s"}, MapName: "m", Started: time.Unix(5, 0), LastTick: -1, Players: []string{"p", ""}, Lineup: "p vs q"}
+	e.Facts = Facts{Identity: "id", Lineage: codec.Lineage{Previous: "before", Server: "s"}, MapName: "m", Started: time.Unix(5, 0), LastTick: -1, cast: castOf([]string{"p", ""}, "p vs q")}
 	f.Add(e.encoded())
-	e.Survey = &codec.Survey{Offset: 5, LastTick: 7, Ended: true, Names: []string{"n"}, Roster: []byte{1}, State: []byte{}}
+	e.Survey = newSurvey(&codec.Survey{Offset: 5, LastTick: 7, Ended: true, Names: []string{"n"}, Roster: []byte{1}, State: []byte{}})
 	f.Add(e.encoded())
 	f.Add([]byte{storedVersion})
 	f.Add(bytes.Repeat([]byte{0xff}, 100))

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/replay/cursor"
@@ -240,7 +241,8 @@ func (x *Index) matches(e *Entry, q *Query, wanted *wanted, now time.Time) bool 
 
 // hasPlayer reports whether a player of the replay has a name that matches.
 func (e *Entry) hasPlayer(match func(string) bool) bool {
-	return slices.ContainsFunc(e.Players, match) || e.Survey != nil && slices.ContainsFunc(e.Survey.Names, match)
+	return slices.ContainsFunc(e.Players(), match) || e.Survey != nil &&
+		slices.ContainsFunc(e.Survey.names, func(name unique.Handle[string]) bool { return match(name.Value()) })
 }
 
 // coverage returns the number of files to search, and the number of files known well enough to decide.

@@ -76,7 +76,7 @@ func (x *Index) watch(ctx context.Context, name string) {
 	}
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
-	looked := map[string]time.Time{}
+	looked := &looks{at: map[string]time.Time{}}
 	for {
 		fired := false
 		select {

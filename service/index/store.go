@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/internal/database"
-	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 )
 
@@ -75,6 +75,8 @@ func (x *Index) load() (err error) {
 			}
 			if !same {
 				e.Survey = nil
+			} else if e.Survey != nil {
+				x.seldom.keep(e.Survey)
 			}
 			x.intern(e)
 			if x.recalls(e) {
@@ -196,18 +198,15 @@ func (e *Entry) encoded() []byte {
 	b = binary.AppendUvarint(b, math.Float64bits(e.TicksPerSecond))
 	b = binary.AppendVarint(b, int64(e.LastTick))
 	b = binary.AppendVarint(b, int64(e.Length))
-	b = appendText(appendTexts(b, e.Players), e.Lineup)
+	b = appendText(appendTexts(b, e.Players()), e.Lineup())
 	if e.Survey == nil {
 		return append(b, 0)
 	}
 	s := e.Survey
-	b = append(b, 1, bits(s.Ended, s.Broken, s.State != nil))
+	b = append(b, 1, bits(s.Ended, s.Broken, s.Continues))
 	b = binary.AppendVarint(b, s.Offset)
 	b = binary.AppendVarint(b, int64(s.LastTick))
-	b = appendTexts(b, s.Names)
-	b = appendText(b, string(s.Roster))
-	b = appendText(b, string(s.Participants))
-	return appendText(b, string(s.State))
+	return append(appendTexts(b, s.Names()), s.rest()...)
 }
 
 func bits(flags ...bool) (b byte) {
@@ -314,16 +313,16 @@ func parse(name string, value []byte) *Entry {
 		e.Started = time.Unix(0, started)
 	}
 	e.TicksPerSecond = math.Float64frombits(r.uint())
-	e.LastTick, e.Length, e.Players, e.Lineup = int32(r.int()), time.Duration(r.int()), r.texts(), r.text()
+	e.LastTick, e.Length, e.cast = int32(r.int()), time.Duration(r.int()), castOf(r.texts(), r.text())
 	if r.byte() == 1 {
 		flags := r.byte()
-		s := &codec.Survey{Ended: flags&1 != 0, Broken: flags&2 != 0}
-		s.Offset, s.LastTick, s.Names = r.int(), int32(r.int()), r.texts()
-		s.Roster, s.Participants = []byte(r.text()), []byte(r.text())
-		if state := r.text(); flags&4 != 0 {
-			s.State = []byte(state)
+		e.Survey = &Survey{Ended: flags&1 != 0, Broken: flags&2 != 0, Continues: flags&4 != 0}
+		e.Survey.Offset, e.Survey.LastTick, e.Survey.names = r.int(), int32(r.int()), shared(r.texts())
+		e.Survey.in = &block{bytes: bytes.Clone(r.b)}
+		e.Survey.hasRoster = len(r.bytes(r.uint())) > 0
+		for range seldomTexts - 1 {
+			r.bytes(r.uint())
 		}
-		e.Survey = s
 	}
 	if r.bad || len(r.b) > 0 || !slices.Contains(source.Compressions(), e.Compression) {
 		return nil

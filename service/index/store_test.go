@@ -67,7 +67,7 @@ func facts(t *testing.T, x *index.Index) (all []string) {
 			if s == nil {
 				t.Fatalf("%s was not decoded", e.Name)
 			}
-			all = append(all, fmt.Sprint(e.Info, e.Facts, *s))
+			all = append(all, fmt.Sprint(e.Info, e.Identity, e.Lineage, e.MapName, e.Started, e.TicksPerSecond, e.LastTick, e.Length, e.Players(), e.Lineup(), *s.Whole()))
 		}
 		if token = page.Next; token == "" {
 			return all

@@ -3,11 +3,15 @@ package index
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
+
+// manyFiles is after how many files the memory is given back that the system can have.
+const manyFiles = 10_000
 
 // work identifies the files in a queue, and then surveys them, unless that was done before, until the index is closed. It begins
 // when ready returns.
@@ -18,7 +22,7 @@ func (x *Index) work(waiting *queue, ready func()) {
 	again := time.NewTimer(delay)
 	defer again.Stop()
 	ready()
-	for x.ctx.Err() == nil {
+	for done := 0; x.ctx.Err() == nil; done++ {
 		if name, ok := waiting.pop(); ok {
 			switch e := x.get(name); {
 			case e == nil:
@@ -48,6 +52,10 @@ func (x *Index) work(waiting *queue, ready func()) {
 			}
 			continue
 		}
+		if done > manyFiles { // as much memory as the files take is garbage now, and may not be needed again
+			debug.FreeOSMemory()
+		}
+		done = 0
 		select {
 		case <-x.ctx.Done():
 		case <-waiting.wake:
@@ -113,7 +121,7 @@ const (
 func (x *Index) wanted(e *Entry) bool {
 	codec := x.Codec(e.Format)
 	return x.Budget > 0 && codec != nil && codec.Survey != nil && e.Identity != "" &&
-		(e.Survey == nil || e.Survey.State != nil && e.Survey.Offset < e.Size && e.Growable())
+		(e.Survey == nil || e.Survey.Continues && e.Survey.Offset < e.Size && e.Growable())
 }
 
 // surveyed returns the offset up to which a file was decoded.
@@ -166,7 +174,7 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) (now *
 	roster := func(r *replaydv1.Replay) []byte {
 		return x.Family(e.Name, Everything()).roster(codec.Lineage(r).Previous) // all who see a replay see its lineage
 	}
-	s, err := codec.Survey(file.Input(), e.Survey, roster, pause)
+	s, err := codec.Survey(file.Input(), e.Survey.Whole(), roster, pause)
 	if s == nil && e.Survey != nil && x.ctx.Err() == nil { // the stored state of the last survey is unusable, so start over
 		s, err = codec.Survey(file.Input(), nil, roster, pause)
 	}
@@ -181,33 +189,31 @@ func (x *Index) survey(ctx context.Context, e *Entry, pause func() error) (now *
 		_, _, _ = x.look(e.Name)
 	}
 	header := e.Facts
-	if s.Ended && codec.CarryRoster == nil && len(header.Players) == 0 { // a demo may name its players at its end
+	if s.Ended && codec.CarryRoster == nil && len(header.Players()) == 0 { // a demo may name its players at its end
 		if r, err := x.Describe(ctx, file); err == nil {
 			header = factsOf(r)
 		}
 	}
-	if len(header.Players) == 0 {
+	if len(header.Players()) == 0 {
 		r := new(replaydv1.Replay)
 		codec.AddPlayers(r, s)
-		header.Lineup = r.GetLineup()
+		header.cast = castOf(nil, r.GetLineup())
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for i := range s.Names {
-		s.Names[i] = x.once(s.Names[i])
-	}
 	now, _ = x.files.Get(e.Name)
 	if now == nil || now.ID != e.ID || now.Identity != e.Identity || now.Survey != e.Survey && now.Survey != nil && now.Survey.Offset > s.Offset {
 		return e, interrupted
 	}
 	known := *now // it may have grown meanwhile
-	known.Survey, known.Players, known.Lineup = s, header.Players, header.Lineup
+	known.Survey, known.cast = newSurvey(s), header.cast
 	if known.TicksPerSecond == 0 {
 		known.TicksPerSecond = s.TicksPerSecond
 	}
 	if known.Length == 0 {
 		known.Length = s.Length
 	}
+	x.seldom.keep(known.Survey)
 	x.put(now, &known)
 	if s.Ended || s.Broken {
 		x.changes.add(Change{Kind: Ended, Entry: &known})
@@ -220,21 +226,26 @@ const maxChain = 64
 
 // roster returns the known players at the end of a replay, with names from earlier games.
 func (f Family) roster(identity string) []byte {
-	var games []*Entry
+	type game struct {
+		carry  func(roster, earlier []byte) ([]byte, bool)
+		roster []byte
+	}
+	var games []game
 	for range maxChain {
 		e := f.surveyed(identity)
 		if e == nil {
 			break
 		}
-		games = append(games, e)
-		if _, complete := f.x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
+		g := game{f.x.Codec(e.Format).CarryRoster, e.Survey.Whole().Roster}
+		games = append(games, g)
+		if _, complete := g.carry(g.roster, nil); complete {
 			break
 		}
 		identity = e.Previous
 	}
 	var roster []byte
-	for _, e := range slices.Backward(games) {
-		roster, _ = f.x.Codec(e.Format).CarryRoster(e.Survey.Roster, roster)
+	for _, g := range slices.Backward(games) {
+		roster, _ = g.carry(g.roster, roster)
 	}
 	return roster
 }
@@ -245,7 +256,7 @@ func (f Family) surveyed(identity string) *Entry {
 		return nil
 	}
 	for _, e := range f.Copies(identity) {
-		if e.Survey != nil && e.Survey.Roster != nil {
+		if e.Survey != nil && e.Survey.hasRoster {
 			return e
 		}
 	}
@@ -277,10 +288,10 @@ func (f Family) Roster(ctx context.Context, identity string) []byte {
 		if root(e.Name) == f.alias {
 			e = f.decoded(ctx, e, &left)
 		}
-		if e.Survey == nil || e.Survey.Roster == nil {
+		if e.Survey == nil || !e.Survey.hasRoster {
 			break
 		}
-		if _, complete := f.x.Codec(e.Format).CarryRoster(e.Survey.Roster, nil); complete {
+		if _, complete := f.x.Codec(e.Format).CarryRoster(e.Survey.Whole().Roster, nil); complete {
 			break
 		}
 		at = e.Previous
@@ -295,7 +306,7 @@ func (f Family) decoded(ctx context.Context, e *Entry, left *int64) *Entry {
 			e = now
 		}
 	}
-	if e.Survey != nil && (e.Survey.State == nil || e.Survey.Offset >= e.Size) {
+	if e.Survey != nil && (!e.Survey.Continues || e.Survey.Offset >= e.Size) {
 		return e
 	}
 	if *left -= e.Size; *left < 0 {

@@ -6,7 +6,6 @@ import (
 	"path"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
-	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/fault"
@@ -103,7 +102,7 @@ func (n *chain) Next(ctx context.Context, after stream.Ended) (stream.Next, erro
 	if e.Survey == nil || !e.Survey.Ended {
 		if finished { // the index may not know yet
 			ended := *e
-			ended.Survey = &codec.Survey{Ended: true, LastTick: after.Tick}
+			ended.Survey = &index.Survey{Ended: true, LastTick: after.Tick}
 			e = &ended
 		}
 	} else {

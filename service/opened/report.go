@@ -36,7 +36,7 @@ func (o *Opener) Report(ctx context.Context, file *source.File, tick *int32, pau
 	first := memory.taken
 	return describe.ReportOf(ctx, in, &info, c, codec.ReportOptions{
 		Tick: tick, Secrets: o.Secrets, Roster: roster(ctx, c, o.Index.Family(info.Name, scope.Of(ctx))),
-		Checkpoints: o.checkpointsOf(&info, c),
+		Checkpoints: o.checkpointsOf(file, c),
 		Pause: func(held int64) error {
 			if err := memory.hold(max(held, first)); err != nil {
 				return err
@@ -47,11 +47,12 @@ func (o *Opener) Report(ctx context.Context, file *source.File, tick *int32, pau
 }
 
 // checkpointsOf returns the checkpoints of the replay in a file, or nil for a replay whose checkpoints are not kept.
-func (o *Opener) checkpointsOf(info *source.Info, c *codec.Codec) func(identity string) codec.Checkpoints {
+func (o *Opener) checkpointsOf(file *source.File, c *codec.Codec) func(identity string) codec.Checkpoints {
+	info, version := file.Info(), file.Version()
 	if info.ID == (source.ID{}) {
 		return nil
 	}
 	return func(identity string) codec.Checkpoints {
-		return o.Checkpoints.Of(checkpointKey{fileKeyOf(info), identity}, info.Version, c.Spacing)
+		return o.Checkpoints.Of(checkpointKey{fileKeyOf(&info), identity}, version, c.Spacing)
 	}
 }

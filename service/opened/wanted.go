@@ -100,7 +100,7 @@ func (o *Opener) kept(ctx context.Context, file *source.File, q *request, whole 
 	}
 	w.ahead = !file.Waits() // only the stream's own goroutine may wait for bytes
 	w.options.Roster = roster(ctx, w.codec, o.Index.Family(info.Name, scope.Of(ctx)))
-	w.options.Checkpoints = o.checkpointsOf(&info, w.codec)
+	w.options.Checkpoints = o.checkpointsOf(file, w.codec)
 	w.options.Map = func(r *replaydv1.Replay, use func(file io.ReaderAt, size int64) error) error {
 		return o.Map(ctx, r, use)
 	}
