@@ -21,8 +21,7 @@ func (d *Decoder) produceRawData(ev *Event, blob int, offset int64) error {
 // maxSkip is the number of chunks of a blob that one step may skip.
 const maxSkip = 12
 
-// readAt reads the bytes of a blob at offset into d.chunk and moves on to the next place. It opens the blob if
-// necessary. It never moves backwards in an open blob. It returns false when the offset is too far away for one step;
+// readAt reads the bytes of a blob at offset and moves on to the next place. It opens the blob if necessary. It never moves backwards in an open blob. It returns false when the offset is too far away for one step;
 // the next call continues from there.
 //
 // If the blob is damaged, it returns the bytes that can be read, adds a warning, and skips the rest of the blob. If the
@@ -37,18 +36,18 @@ func (d *Decoder) readAt(ev *Event, blob int, offset, size int64) (data []byte, 
 		if skip == 0 {
 			break
 		}
-		n, err := d.in.read(d.chunk[:min(skip, ChunkSize)])
+		p, err := d.in.next(min(skip, ChunkSize))
 		if err != nil {
 			d.skipBlob()
 			return nil, false, d.recordDamage(err)
 		}
-		skip -= int64(n)
+		skip -= int64(len(p))
 	}
 	if skip > 0 {
 		return nil, false, nil
 	}
 	d.slot++
-	n, err := d.in.read(d.chunk[:size])
+	data, err = d.in.next(size)
 	if err == nil && d.in.left == 0 {
 		err = d.in.finish()
 	}
@@ -56,7 +55,7 @@ func (d *Decoder) readAt(ev *Event, blob int, offset, size int64) (data []byte, 
 		d.warn(ev, WarningDamagedData)
 		d.skipBlob()
 	}
-	return d.chunk[:n], true, d.recordDamage(err)
+	return data, true, d.recordDamage(err)
 }
 
 // readBlob appends a whole blob to the texts. Of a damaged blob it appends the bytes that can be read, and adds a
@@ -64,8 +63,8 @@ func (d *Decoder) readAt(ev *Event, blob int, offset, size int64) (data []byte, 
 func (d *Decoder) readBlob(ev *Event, blob int) error {
 	d.in.open(blob)
 	for d.in.left > 0 && d.in.err == nil {
-		n, _ := d.in.read(d.chunk[:min(d.in.left, ChunkSize)])
-		d.texts = append(d.texts, d.chunk[:n]...)
+		p, _ := d.in.next(min(d.in.left, ChunkSize))
+		d.texts = append(d.texts, p...)
 	}
 	err := d.in.finish()
 	if err != nil {

@@ -58,7 +58,6 @@ type Decoder struct {
 	secondOpen bool     // it reads the current record
 
 	// Buffers that events refer to.
-	chunk    []byte
 	texts    []byte
 	warnings [8]Warning
 	extra    []int32
@@ -67,7 +66,7 @@ type Decoder struct {
 
 // Events returns a decoder at the beginning of the file. A file may have several decoders at once.
 func (f *File) Events(opts Options) *Decoder {
-	return &Decoder{file: f, filter: opts.Want, in: inflater{file: f}, chunk: make([]byte, ChunkSize)}
+	return &Decoder{file: f, filter: opts.Want, in: inflater{file: f}}
 }
 
 // Tick returns 0, because maps have no time.

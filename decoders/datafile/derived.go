@@ -213,7 +213,7 @@ func (s *derived) begin(l *layout) {
 	if l.body == KindTiles {
 		s.tiles.resetTo(l, tilesPerEvent*int(l.stride))
 	} else {
-		s.tiles = tileReader{}
+		s.tiles = tileReader{expanded: s.tiles.expanded}
 	}
 	for i := range s.ends {
 		e := &s.ends[i]
@@ -228,22 +228,22 @@ func (d *Decoder) readDerived() error {
 	switch {
 	case l.body == KindQuads:
 		left := l.bytes - (d.file.DataSize(int(l.data)) - d.in.left)
-		n := 0
+		var data []byte
 		if size := min(left, ChunkSize/quadBytes*quadBytes); size > 0 {
-			n, err = d.in.read(d.chunk[:size])
+			data, err = d.in.next(size)
 		}
-		for k := range n / quadBytes {
-			v := ints(d.chunk[k*quadBytes:][:quadBytes])
+		for k := range len(data) / quadBytes {
+			v := ints(data[k*quadBytes:][:quadBytes])
 			for i := range 4 {
 				d.bounds.include(v.at(2*i)>>fixedBits, v.at(2*i+1)>>fixedBits)
 				d.bounds.include(roundUp(v.at(2*i)), roundUp(v.at(2*i+1)))
 			}
 		}
-		s.ended = err != nil || left <= int64(n)
+		s.ended = err != nil || left <= int64(len(data))
 	case s.tiles.next < s.tiles.chunks():
 		var r rectangle
 		var data []byte
-		r, data, err = s.tiles.read(&d.in, d.chunk)
+		r, data, err = s.tiles.read(&d.in)
 		d.bounds.includeTiles(l, r, data)
 		if l.unpacked() {
 			s.collect(l, r, data)
@@ -263,7 +263,7 @@ func (d *Decoder) checkDerived() (err error) {
 		if d.in.left == 0 {
 			err, s.checked = d.in.finish(), true
 		} else {
-			_, err = d.in.read(d.chunk[:min(d.in.left, ChunkSize)])
+			_, err = d.in.next(min(d.in.left, ChunkSize))
 		}
 		s.damaged = err != nil
 	}

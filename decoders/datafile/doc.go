@@ -5,7 +5,7 @@
 // of 32-bit integers. That takes one read of the beginning of the file and inflates nothing, so it is cheap.
 // [File.Events] decodes the map as events, in the order of the file. Each item is a typed event, followed by the data
 // that it refers to, in chunks. Blobs are inflated one at a time, when they are reached, and only if the filter
-// delivers them. They pass through a window of [ChunkSize] bytes. So a map of 600 MB takes no more memory than one of 6
+// delivers them. They pass through a window of fixed size. So a map of 600 MB takes no more memory than one of 6
 // KB, apart from its items.
 //
 //	f, err := datafile.Open(r, size, datafile.DefaultLimits)
@@ -31,7 +31,7 @@
 //	decoder.go, position.go   the decoder's methods
 //	record.go                 the events of each record
 //	items.go, body.go         the events of items, and of their data
-//	blob.go, inflate.go       the bytes of a blob, and damaged blobs
+//	blob.go, inflate.go       the bytes of a blob, and damaged blobs; package inflate unpacks them
 //	tilereader.go, summary.go the tiles of a layer, and the count of each tile
 //	tiles.go                  the names of tiles
 //	text.go, ints.go          stored texts and integers

@@ -102,9 +102,9 @@ func (f *File) AppendData(b []byte, i int) ([]byte, error) {
 	in.open(i)
 	// Grow with the bytes that are present, not with the declared size.
 	for in.left > 0 {
-		n := min(in.left, ChunkSize)
-		b = append(b, make([]byte, n)...)
-		if _, err := in.read(b[len(b)-int(n):]); err != nil {
+		p, err := in.next(min(in.left, ChunkSize))
+		b = append(b, p...)
+		if err != nil {
 			return b, err
 		}
 	}

@@ -1,31 +1,24 @@
 package datafile
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/datafile/inflate"
 )
 
 // ChunkSize is the largest number of bytes of a blob in one event.
-const ChunkSize = 64 << 10
+const ChunkSize = inflate.Most
 
-const (
-	readAhead = 32 << 10 // stored bytes to buffer
-	maxRatio  = 1032     // the highest compression ratio of deflate
-)
+const maxRatio = 1032 // the highest compression ratio of deflate
 
 // inflater reads blobs, one after another, through a window of bounded size. Its buffers are reused.
 type inflater struct {
 	file   *File
 	stored section
-	ahead  *bufio.Reader
-	zlib   unzlib
-	src    io.Reader // the open blob's inflated bytes
-
-	excess [1]byte
+	from   inflate.Reader
 
 	blob   int   // the open blob
 	intact int   // the last blob, counted from 1, that was read to its end: it is not summed again
@@ -43,56 +36,45 @@ func (in *inflater) begin() error {
 	f, blob := in.file, in.blob
 	size := f.storedSize(blob)
 	in.stored = section{r: f.r, offset: f.blobAt(blob), left: size}
-	if in.ahead == nil {
-		in.ahead = bufio.NewReaderSize(&in.stored, readAhead)
-	} else {
-		in.ahead.Reset(&in.stored)
-	}
 	switch {
-	case f.header.Version < 4:
-		in.src = in.ahead
-		return nil
-	case size == 0 && in.left == 0:
-		in.src = in.ahead
-		return nil
+	case f.header.Version < 4, size == 0 && in.left == 0:
+		in.from.ResetPlain(&in.stored)
 	case in.left > size*maxRatio:
 		return in.corrupt("declares %d bytes, to which %d cannot inflate", in.left, size)
+	default:
+		in.from.Reset(&in.stored, in.intact == blob+1)
 	}
-	if err := in.zlib.open(in.ahead, in.intact == blob+1); err != nil {
-		return in.failed(err)
-	}
-	in.src = &in.zlib
 	return nil
 }
 
-// read fills p with the next bytes of the blob. p must not be longer than in.left. If the blob has fewer bytes, read
-// returns their number and an error. The total does not depend on the sizes of the reads.
-func (in *inflater) read(p []byte) (int, error) {
+// next returns the next n bytes of the blob, which are valid until the next call. n must be neither more than in.left nor than ChunkSize. If
+// the blob has fewer bytes, next returns these, with room for n, and an error. The total does not depend on the sizes of the parts.
+func (in *inflater) next(n int64) ([]byte, error) {
 	if in.err != nil {
-		return 0, in.err
+		return nil, in.err
 	}
-	n, err := io.ReadFull(in.src, p)
-	in.left -= int64(n)
+	p, err := in.from.Next(int(n))
+	in.left -= int64(len(p))
 	if err != nil {
 		in.err = in.failed(err)
 	}
-	return n, in.err
+	return p, in.err
 }
 
-// finish checks that the blob ends here and is intact, after all its bytes have been read. It does not count excess
+// finish checks that the blob ends here and is intact, after all its bytes have been read. These stay valid. It does not count excess
 // bytes, so that reading a blob costs no more than its declared size.
 func (in *inflater) finish() error {
-	for in.err == nil {
-		n, err := in.src.Read(in.excess[:])
-		switch {
-		case n > 0:
-			in.err = in.corrupt("inflates to more than the %d bytes that it declares", in.file.DataSize(in.blob))
-		case errors.Is(err, io.EOF):
-			in.intact = in.blob + 1
-			return nil
-		case err != nil:
-			in.err = in.failed(err)
-		}
+	if in.err != nil {
+		return in.err
+	}
+	switch err := in.from.End(); {
+	case err == nil:
+		in.err = in.corrupt("inflates to more than the %d bytes that it declares", in.file.DataSize(in.blob))
+	case errors.Is(err, io.EOF):
+		in.intact = in.blob + 1
+		return nil
+	default:
+		in.err = in.failed(err)
 	}
 	return in.err
 }

@@ -1,5 +1,7 @@
 package datafile
 
+import "slices"
+
 // tileReader reads the tiles of a layer, one rectangle at a time.
 type tileReader struct {
 	width, height int // without run lengths, there may be fewer rows than the layer has
@@ -9,15 +11,15 @@ type tileReader struct {
 	skips         bool
 
 	// With run lengths: the repeated tile, its remaining repetitions, and stored tiles that are not yet parsed.
-	tile    [tileBytes]byte
-	repeat  int
-	pending []byte
-	buf     [4 << 10]byte
-	err     error // the error that ended reading stored tiles
-	short   bool  // the stored tiles ended too early
-	damaged bool  // stored tiles are unreadable, or their checksum is wrong
-	done    bool  // all rectangles were read,
-	exact   bool  // and the run lengths match the layer exactly
+	tile     [tileBytes]byte
+	repeat   int
+	pending  []byte
+	expanded []byte // a rectangle
+	err      error  // the error that ended reading stored tiles
+	short    bool   // the stored tiles ended too early
+	damaged  bool   // stored tiles are unreadable, or their checksum is wrong
+	done     bool   // all rectangles were read,
+	exact    bool   // and the run lengths match the layer exactly
 }
 
 // rectangle is a part of a layer: whole rows, or a piece of one row.
@@ -61,20 +63,20 @@ func (t *tileReader) rectangle(i int64) rectangle {
 	return r
 }
 
-// read reads the next rectangle into buf and returns its bytes. The rectangle is shorter than planned if the run
+// read reads the next rectangle and returns its bytes, valid until the next read. The rectangle is shorter than planned if the run
 // lengths do not add up, or if there is an error. It still consists of whole rows or a piece of one.
-func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
-	r := t.rectangle(t.next)
+func (t *tileReader) read(in *inflater) (r rectangle, buf []byte, err error) {
+	r = t.rectangle(t.next)
 	t.next++
-	buf = buf[:r.rows*r.columns*t.stride]
-	var n int
-	var err error
+	size := r.rows * r.columns * t.stride
 	if t.skips {
-		n, err = t.expand(in, buf)
+		t.expanded = slices.Grow(t.expanded[:0], size)[:size]
+		buf, err = t.expand(in, t.expanded)
 	} else {
-		n, err = in.read(buf)
+		buf, err = in.next(int64(size))
 	}
-	if n == len(buf) {
+	n := len(buf)
+	if n == size {
 		return r, buf, err
 	}
 	// Fill the incomplete last row with air.
@@ -86,8 +88,8 @@ func (t *tileReader) read(in *inflater, buf []byte) (rectangle, []byte, error) {
 	return r, buf, err
 }
 
-// expand fills buf with tiles, each repeated by its run length. It returns the number of bytes filled.
-func (t *tileReader) expand(in *inflater, buf []byte) (int, error) {
+// expand fills buf with tiles, each repeated by its run length. It returns what it filled.
+func (t *tileReader) expand(in *inflater, buf []byte) ([]byte, error) {
 	n := 0
 	for n < len(buf) {
 		if t.repeat > 0 {
@@ -98,13 +100,11 @@ func (t *tileReader) expand(in *inflater, buf []byte) (int, error) {
 			continue
 		}
 		if len(t.pending) < tileBytes {
-			size := min(in.left-in.left%tileBytes, int64(len(t.buf)))
+			size := min(in.left-in.left%tileBytes, 4<<10)
 			if size == 0 || t.err != nil {
-				return n, t.err
+				return buf[:n], t.err
 			}
-			var got int
-			got, t.err = in.read(t.buf[:size])
-			t.pending = t.buf[:got]
+			t.pending, t.err = in.next(size)
 			continue
 		}
 		copy(t.tile[:], t.pending)
@@ -112,7 +112,7 @@ func (t *tileReader) expand(in *inflater, buf []byte) (int, error) {
 		t.repeat = int(t.tile[2]) + 1
 		t.tile[2] = 0
 	}
-	return n, nil
+	return buf, nil
 }
 
 // fill fills b with copies of a tile.
@@ -144,7 +144,7 @@ func (d *Decoder) produceTiles(ev *Event, slot int64) error {
 	// After a restart, the rectangles before the place are read again, one per step.
 	if d.tiles.next < d.plan.body && d.tiles.next <= slot && !d.tiles.short {
 		mine := d.tiles.next == slot
-		r, data, err := d.tiles.read(&d.in, d.chunk)
+		r, data, err := d.tiles.read(&d.in)
 		if d.tiles.damaged = err != nil; d.tiles.damaged {
 			if err := d.recordDamage(err); err != nil {
 				return err
@@ -206,7 +206,7 @@ func (d *Decoder) checkTiles() (whole bool, err error) {
 			err = d.in.finish()
 			break
 		}
-		if _, err = d.in.read(d.chunk[:min(d.in.left, ChunkSize)]); err != nil {
+		if _, err = d.in.next(min(d.in.left, ChunkSize)); err != nil {
 			break
 		}
 	}
