@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ._tables import Collector, need, tables_of
+from ._tables import Collector, _widen, need, tables_of
 from .v1 import stream_pb2
 
 if TYPE_CHECKING:
@@ -15,14 +16,8 @@ if TYPE_CHECKING:
 _NUMBERS = {"int", "uint", "float", "bool", "handle"}
 """The cases of a value that are numbers. A field whose values have several of these is a column of numbers."""
 
-
-class _Field:
-    """The values of one field: of which rows, of which case, and an array for each case."""
-
-    def __init__(self) -> None:
-        self.rows: list[Any] = []
-        self.cases: list[Any] = []
-        self.values: list[Any] = []
+_NO_CASE = -1
+"""The case of a change to a value that is not known."""
 
 
 class EntityCollector:
@@ -36,10 +31,9 @@ class EntityCollector:
         self._numpy = need("numpy", "arrow", "entities()")
         self._patterns = list(fields)
         self._every = every
-        self._rows = 0
         self._batches = 0
-        self._parts: list[dict[str, Any]] = []
-        self._fields: dict[str, _Field] = {}
+        self._parts: dict[tuple[str, bytes], list[tuple[int, Any]]] = {}
+        """The record batches of a kind with the same schema, and the numbers of their responses."""
         self._ticks_per_second = 0.0
         self._last = 0  # tick of the replay, if it was read to the end
 
@@ -56,46 +50,7 @@ class EntityCollector:
         batch = response.state if response.HasField("state") else response.batch
         for table in tables_of(batch).values():
             if len(table) > 0:  # others tell the columns of kinds without events
-                self._take(table.kind, table.arrow())
-
-    def _take(self, kind: str, batch: Any) -> None:
-        np = self._numpy
-        n = batch.num_rows
-
-        def numbers(name: str) -> Any:
-            column = batch.column(name)
-            # Offset and index are missing in a state, which is a batch of its own.
-            return (column.fill_null(-1) if column.null_count else column).to_numpy(zero_copy_only=False)
-
-        deleted = kind == "entity_deleted"
-        full = numbers("full") if kind == "entity_entered" else np.full(n, kind == "entity_created")
-        self._parts.append({
-            "batch": np.full(n, self._batches), "offset": numbers("offset"), "index": numbers("index"),
-            "at_tick": numbers("at_tick"), "entity": numbers(f"{kind}_index"), "serial": numbers("serial"),
-            "class": batch.column("class").cast(self._arrow.string()), "time": batch.column("time"),
-            "starts": full.astype(bool), "deleted": np.full(n, deleted),
-        })  # fmt: skip
-        if not deleted:
-            self._take_fields(batch.column("fields"))
-        self._rows += n
-
-    def _take_fields(self, lists: Any) -> None:
-        np = self._numpy
-        changes = lists.flatten()
-        parents = self._compute.list_parent_indices(lists).to_numpy() + self._rows
-        names = changes.field("field")
-        codes = names.indices.to_numpy(zero_copy_only=False)
-        for code, name in enumerate(names.dictionary.to_pylist()):
-            if not any(fnmatchcase(name, pattern) for pattern in self._patterns):
-                continue
-            at = np.flatnonzero(codes == code)
-            if len(at) == 0:
-                continue
-            field = self._fields.setdefault(name, _Field())
-            field.rows.append(parents[at])
-            some = changes.take(self._arrow.array(at))
-            field.cases.append(some.field("value_case").cast(self._arrow.string()))
-            field.values.append({f.name: some.field(f.name) for f in some.type})
+                self._parts.setdefault((table.kind, table.message.schema), []).append((self._batches, table._read()))
 
     def table(self) -> pyarrow.Table:
         """The wide table, ordered by tick and entity."""
@@ -105,42 +60,54 @@ class EntityCollector:
             fields = [(name, arrow.null()) for name in self._patterns]
             empty: pyarrow.Table = arrow.schema([*types, ("class", arrow.string()), *fields]).empty_table()
             return empty
+        changes = _Changes(self._patterns)
+        parts: list[dict[str, Any]] = []
+        for (kind, schema), batches in self._parts.items():
+            numbers, tables = zip(*batches)
+            part = _widen(arrow.Table.from_batches(tables), schema).unify_dictionaries().combine_chunks()
+            if kind != "entity_deleted":
+                changes.take(part["fields"].combine_chunks(), sum(len(part["slot"]) for part in parts))
+            parts.append(self._rows(kind, part) | {"batch": np.repeat(numbers, [table.num_rows for table in tables])})
         whole = {
-            name: (np.concatenate if isinstance(self._parts[0][name], np.ndarray) else arrow.concat_arrays)(
-                [part[name] for part in self._parts]
-            )
-            for name in self._parts[0]
+            name: (np.concatenate if isinstance(parts[0][name], np.ndarray) else arrow.concat_arrays)([part[name] for part in parts])
+            for name in parts[0]
         }
         # From here on rows are ordered by slot, and for each slot as they happened. A life is that of one entity in its slot.
-        order = np.lexsort((whole["index"], whole["offset"], whole["batch"], whole["entity"]))
+        order = np.lexsort((whole["index"], whole["offset"], whole["batch"], whole["slot"]))
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        slot, serial = whole["entity"][order], whole["serial"][order]
+        slot, serial = whole["slot"][order], whole["serial"][order]
         begins = whole["starts"][order].copy()
         begins[0] = True
         begins[1:] |= (slot[1:] != slot[:-1]) | (serial[1:] != serial[:-1])
         begin = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
         columns, changed = {}, np.zeros(len(order), bool)
-        for name, field in self._fields.items():
-            rows = place[np.concatenate(field.rows)]
+        for name in changes.names():
+            if name not in changes.fields:
+                columns[name] = (None, None)
+                continue
+            rows = place[np.concatenate(changes.fields[name].rows)]
             changed[rows] = True
             # The value of a row is that of the last row of its life that has one.
             last = np.full(len(order), -1)
             last[rows] = rows
             last = np.maximum.accumulate(last)
             source = np.full(len(order), -1)
-            source[rows] = np.arange(len(rows))
-            source = np.where(last >= begin, source[last], -1)
-            for column, values in self._columns(name, field):
-                columns[column] = (values, source)
+            for column, values, at in changes.columns(name):
+                source[rows] = at
+                columns[column] = (values, np.where(last >= begin, source[last], -1))
         deleted = whole["deleted"][order]
         ticks = whole["at_tick"][order]
         if self._every is None:
             picked = np.flatnonzero(changed & ~deleted)
             shown = ticks[picked]
-            times = whole["time"].take(arrow.array(order[picked]))
         else:
             picked, shown = self._sampled(ticks, slot, deleted)
+        by_tick = np.argsort(shown, kind="stable")
+        picked, shown = picked[by_tick], shown[by_tick]
+        if self._every is None:
+            times = whole["time"].take(arrow.array(order[picked]))
+        else:
             rate = self._ticks_per_second
             times = arrow.array(shown / rate if rate else [None] * len(shown), arrow.float64())
         result = {
@@ -149,13 +116,30 @@ class EntityCollector:
             "class": whole["class"].take(arrow.array(order[picked])),
         }  # fmt: skip
         for column, (values, source) in columns.items():
+            if values is None:
+                result[column] = arrow.nulls(len(picked))
+                continue
             at = source[picked]
             result[column] = values.take(arrow.array(at, mask=at < 0))
-        for pattern in self._patterns:
-            if not any(fnmatchcase(name, pattern) for name in self._fields):
-                result[pattern] = arrow.nulls(len(picked))
-        made = arrow.table(result).take(arrow.array(np.lexsort((slot[picked], shown))))
+        made: pyarrow.Table = arrow.table(result)
         return made
+
+    def _rows(self, kind: str, part: Any) -> dict[str, Any]:
+        """The properties of the rows of a part."""
+        np = self._numpy
+
+        def numbers(name: str) -> Any:
+            column = part[name]
+            # Offset and index are missing in a state, which is a batch of its own.
+            return (column.fill_null(-1) if column.null_count else column).to_numpy()
+
+        n = part.num_rows
+        starts = numbers("full").astype(bool) if kind == "entity_entered" else np.full(n, kind == "entity_created")
+        return {
+            "offset": numbers("offset"), "index": numbers("index"), "at_tick": numbers("at_tick"), "slot": numbers(f"{kind}_index"),
+            "serial": numbers("serial"), "class": part["class"].combine_chunks().cast(self._arrow.string()), "time": part["time"].combine_chunks(),
+            "starts": starts, "deleted": np.full(n, kind == "entity_deleted"),
+        }  # fmt: skip
 
     def _sampled(self, ticks: Any, slot: Any, deleted: Any) -> tuple[Any, Any]:
         """The rows that hold at the sampled ticks, and these ticks."""
@@ -171,27 +155,91 @@ class EntityCollector:
         nth = np.arange(len(picked)) - np.repeat(np.cumsum(counts) - counts, counts)
         return picked, (begin[picked] + nth) * every
 
-    def _columns(self, name: str, field: _Field) -> list[tuple[str, Any]]:
-        """The columns of a field: one, or for vectors one for each coordinate."""
-        arrow, compute = self._arrow, self._compute
-        cases = arrow.concat_arrays(field.cases)
-        kinds = set(compute.unique(cases).to_pylist()) - {None}
 
-        def of(case: str) -> Any:
-            return arrow.concat_arrays([values[case] for values in field.values])
+class _Field:
+    """The changes of one field: their numbers, and the rows that they are in."""
 
+    def __init__(self) -> None:
+        self.changes: list[Any] = []
+        self.rows: list[Any] = []
+
+
+class _Changes:
+    """The changes of fields, numbered as they come."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._arrow = need("pyarrow", "arrow", "entities()")
+        self._compute = need("pyarrow.compute", "arrow", "entities()")
+        self._numpy = need("numpy", "arrow", "entities()")
+        self._patterns = patterns
+        self._count = 0
+        self._parts: list[Any] = []
+        self._cases: list[Any] = []
+        self._values: dict[str, Any] = {}
+        self.fields: dict[str, _Field] = {}
+
+    def take(self, lists: Any, row: int) -> None:
+        """Adds the lists of changes of rows, of which the first has the number row."""
+        np = self._numpy
+        changes = lists.flatten()
+        rows = self._compute.list_parent_indices(lists).to_numpy() + row
+        names = changes.field("field")
+        codes = names.indices.to_numpy()
+        ordered = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))
+        for name, begin, end in zip(names.dictionary.to_pylist(), (0, *ends), ends):
+            if begin < end and any(fnmatchcase(name, pattern) for pattern in self._patterns):
+                at = ordered[begin:end]
+                field = self.fields.setdefault(name, _Field())
+                field.changes.append(at + self._count)
+                field.rows.append(rows[at])
+        cases = changes.field("value_case")
+        known = [changes.type.get_field_index(case) for case in cases.dictionary.to_pylist()]
+        self._cases.append(np.array([*known, _NO_CASE])[cases.indices.fill_null(len(known)).to_numpy()])
+        self._parts.append(changes)
+        self._count += len(changes)
+
+    def names(self) -> list[str]:
+        """The names of the fields in the order of the patterns, and those of one pattern by name. A pattern without fields stands for itself."""
+        ordered: dict[str, None] = {}
+        for pattern in self._patterns:
+            ordered.update(dict.fromkeys(sorted(name for name in self.fields if fnmatchcase(name, pattern)) or [pattern]))
+        return [*ordered]
+
+    def columns(self, name: str) -> Iterator[tuple[str, Any, Any]]:
+        """The columns of a field: one, or for vectors one for each coordinate. Of each, its values, and the numbers of those of the field's
+        changes."""
+        np, arrow, compute = self._numpy, self._arrow, self._compute
+        changes = np.concatenate(self.fields[name].changes)
+        kinds = {self._parts[0].type[int(case)].name for case in np.unique(self._case[changes]) if case != _NO_CASE}
         if kinds == {"vector"}:
-            vectors = of("vector")
-            return [(f"{name}.{axis.name}", compute.struct_field(vectors, axis.name)) for axis in vectors.type]
+            for axis in self._all("vector").type:
+                yield f"{name}.{axis.name}", compute.struct_field(self._all("vector"), axis.name), changes
+            return
         if len(kinds) == 1:
-            return [(name, of(kinds.pop()))]
-        if kinds <= _NUMBERS:
-            kind = arrow.float64() if "float" in kinds else arrow.int64()
-            return [(name, compute.coalesce(*(of(case).cast(kind) for case in sorted(kinds))))]
-        if not kinds:
-            return [(name, arrow.nulls(len(cases)))]
-        texts = [compute.coalesce(*(of(case).cast(arrow.string()) for case in sorted(kinds & (_NUMBERS | {"text"}))))]
-        return [(name, texts[0])] if kinds <= _NUMBERS | {"text"} else [(name, arrow.nulls(len(cases)))]
+            yield name, self._all(kinds.pop()), changes
+            return
+
+        def of(case: str, kind: Any) -> Any:
+            return self._all(case).take(arrow.array(changes)).cast(kind)
+
+        if not kinds or not kinds <= _NUMBERS | {"text"}:
+            values = arrow.nulls(len(changes))
+        elif "text" in kinds:
+            values = compute.coalesce(*(of(case, arrow.string()) for case in sorted(kinds)))
+        else:
+            values = compute.coalesce(*(of(case, arrow.float64() if "float" in kinds else arrow.int64()) for case in sorted(kinds)))
+        yield name, values, np.arange(len(changes))
+
+    @cached_property
+    def _case(self) -> Any:
+        return self._numpy.concatenate(self._cases)
+
+    def _all(self, case: str) -> Any:
+        """The values of all changes that are of a case."""
+        if case not in self._values:
+            self._values[case] = self._arrow.concat_arrays([part.field(case) for part in self._parts])
+        return self._values[case]
 
 
 class SampleCollector(Collector):

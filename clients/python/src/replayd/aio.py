@@ -183,7 +183,7 @@ class AsyncClient:
         **options: Unpack[TableOptions],
     ) -> pyarrow.Table:
         """Returns the state of entities of a demo over time as a pyarrow.Table: a row for each change of one of the fields of an
-        entity, or, with `every`, one for each entity each so many ticks, and a column for each field.
+        entity, or, with `every`, one for each entity each so many ticks, and a column for each field, in the order of `fields`.
 
         `classes` are patterns such as "CDOTA_Unit_Hero_*", `fields` names such as "m_iHealth". The other columns are `at_tick`,
         `time`, `entity` (its slot), `serial`, `class` and, where known, `name`. A field that an entity does not have is missing,
