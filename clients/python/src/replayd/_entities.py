@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -81,21 +81,17 @@ class EntityCollector:
         begins[0] = True
         begins[1:] |= (slot[1:] != slot[:-1]) | (serial[1:] != serial[:-1])
         begin = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
-        columns, changed = {}, np.zeros(len(order), bool)
-        for name in changes.names():
-            if name not in changes.fields:
-                columns[name] = (None, None)
-                continue
+        sources, changed = {}, np.zeros(len(order), bool)
+        for name in changes.fields:
             rows = place[np.concatenate(changes.fields[name].rows)]
             changed[rows] = True
             # The value of a row is that of the last row of its life that has one.
             last = np.full(len(order), -1)
             last[rows] = rows
             last = np.maximum.accumulate(last)
-            source = np.full(len(order), -1)
-            for column, values, at in changes.columns(name):
-                source[rows] = at
-                columns[column] = (values, np.where(last >= begin, source[last], -1))
+            sources[name] = np.full(len(order), -1)
+            sources[name][rows] = np.arange(len(rows))
+            sources[name] = np.where(last >= begin, sources[name][last], -1)
         deleted = whole["deleted"][order]
         ticks = whole["at_tick"][order]
         if self._every is None:
@@ -115,12 +111,11 @@ class EntityCollector:
             "entity": arrow.array(slot[picked], arrow.uint32()), "serial": arrow.array(serial[picked], arrow.uint32()),
             "class": whole["class"].take(arrow.array(order[picked])),
         }  # fmt: skip
-        for column, (values, source) in columns.items():
-            if values is None:
-                result[column] = arrow.nulls(len(picked))
-                continue
-            at = source[picked]
-            result[column] = values.take(arrow.array(at, mask=at < 0))
+        for name in changes.names():
+            if name in sources:
+                result |= changes.columns(name, sources[name][picked])
+            else:
+                result[name] = arrow.nulls(len(picked))
         made: pyarrow.Table = arrow.table(result)
         return made
 
@@ -206,30 +201,27 @@ class _Changes:
             ordered.update(dict.fromkeys(sorted(name for name in self.fields if fnmatchcase(name, pattern)) or [pattern]))
         return [*ordered]
 
-    def columns(self, name: str) -> Iterator[tuple[str, Any, Any]]:
-        """The columns of a field: one, or for vectors one for each coordinate. Of each, its values, and the numbers of those of the field's
-        changes."""
+    def columns(self, name: str, source: Any) -> dict[str, Any]:
+        """The columns of a field: one, or for vectors one for each coordinate. source are the numbers of its changes that have the values of
+        the rows, -1 of rows without."""
         np, arrow, compute = self._numpy, self._arrow, self._compute
         changes = np.concatenate(self.fields[name].changes)
         kinds = {self._parts[0].type[int(case)].name for case in np.unique(self._case[changes]) if case != _NO_CASE}
-        if kinds == {"vector"}:
-            for axis in self._all("vector").type:
-                yield f"{name}.{axis.name}", compute.struct_field(self._all("vector"), axis.name), changes
-            return
-        if len(kinds) == 1:
-            yield name, self._all(kinds.pop()), changes
-            return
+        without = source < 0
+        at = arrow.array(changes[source], mask=without if without.any() else None)
 
         def of(case: str, kind: Any) -> Any:
-            return self._all(case).take(arrow.array(changes)).cast(kind)
+            return self._all(case).take(at).cast(kind)
 
+        if kinds == {"vector"}:
+            vectors = self._all("vector")
+            return {f"{name}.{axis.name}": compute.struct_field(vectors, axis.name).take(at) for axis in vectors.type}
+        if len(kinds) == 1:
+            return {name: self._all(kinds.pop()).take(at)}
         if not kinds or not kinds <= _NUMBERS | {"text"}:
-            values = arrow.nulls(len(changes))
-        elif "text" in kinds:
-            values = compute.coalesce(*(of(case, arrow.string()) for case in sorted(kinds)))
-        else:
-            values = compute.coalesce(*(of(case, arrow.float64() if "float" in kinds else arrow.int64()) for case in sorted(kinds)))
-        yield name, values, np.arange(len(changes))
+            return {name: arrow.nulls(len(source))}
+        kind = arrow.string() if "text" in kinds else arrow.float64() if "float" in kinds else arrow.int64()
+        return {name: compute.coalesce(*(of(case, kind) for case in sorted(kinds)))}
 
     @cached_property
     def _case(self) -> Any:
