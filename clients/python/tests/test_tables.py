@@ -196,7 +196,9 @@ def test_entities_are_a_wide_table(daemon: Daemon) -> None:
         # The daemon takes no samples for patterns, nor of a field that it does not know: the rows are made of the changes.
         changed = client.entities(DOTA, "CDOTA_Unit_Hero_*", ["CBodyComponent.place", "m_iHealt?"], every=30)
         assert changed.equals(sampled)
-        assert client.entities(DOTA, "CDOTA_Unit_Hero_*", ["m_iHealth", "m_iNothing"], every=30)["m_iNothing"].null_count
+        ordered = client.entities(DOTA, "CDOTA_Unit_Hero_*", ["m_iNothing", "m_iHealt?", "m_iNothin?", "CBodyComponent.place"], every=30)
+        assert ordered.column_names == [*table.column_names[:5], "m_iNothing", "m_iHealth", "m_iNothin?", *table.column_names[5:8]]
+        assert ordered["m_iNothing"].null_count == ordered.num_rows and ordered.select(table.column_names).equals(sampled)
         nothing = client.entities(DOTA, "CNothing", ["m_iNothing"])
         assert nothing.num_rows == 0 and "m_iNothing" in nothing.column_names
         with pytest.raises(ValueError, match="every"):
@@ -222,6 +224,8 @@ def test_an_entity_has_no_values_of_the_one_before_in_its_slot(daemon: Daemon) -
             if entity and told.intersection(fields) and event.kind != "entity_deleted":
                 expected.append((event.tick, entity.index, entity.serial, *map(entity.get, fields)))
             samples[event.tick] = [(s, e.serial, *map(e.get, fields)) for s, e in sorted(state.items()) if s in (0, 9)]
+        for few in (1, 3):  # each batch has names of its own
+            assert client.entities(name, "C*", ["*"], max_batch_events=few).equals(client.entities(name, "C*", ["*"]))
         wide = client.entities(name, "C*", fields).select(["entity", "serial", *fields, "at_tick"]).to_pylist()
         assert [(row.pop("at_tick"), *row.values()) for row in wide] == expected
         assert (6, 0, 8, None, 11, None, "default") in expected  # the flag and the number of the entity before are gone
