@@ -264,7 +264,7 @@ def entities(t: Table) -> None:
     long = build.made("cs2.dem", build.peers(), "lengthen", newer, "TO", LONG)
     deadlock = build.made("deadlock.dem", "go", "test", "-C", "bench/dem", "-run", "WriteBroadcast", "-broadcast", "TO", ".")
     with daemon() as d:
-        for file, what, runs, asked in ((newer, "14065", 20, 1), (older, "14011", 20, 1), (long, "14065 lengthened to 52 MB", 1, 2)):
+        for file, what, runs, asked in ((newer, "14065", 20, 1), (older, "14011", 20, 1), (long, "14065 lengthened to 52 MB", 3, 2)):
             others = [(in_python("awpy 3.1.1, ticks()", "awpy_players", runs, file), asked)]
             if file == newer:  # it cannot read the others
                 others.append((in_python("demoparser2 0.42.0, parse_ticks()", "demoparser2_players", runs, file), 1))

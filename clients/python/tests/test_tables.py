@@ -211,6 +211,35 @@ def test_entities_are_a_wide_table(daemon: Daemon) -> None:
     assert asyncio.run(run()).equals(table)
 
 
+def test_a_field_with_values_of_several_kinds() -> None:
+    """As of an object of several types: numbers are a column of numbers, numbers and texts one of texts."""
+    from replayd._entities import EntityCollector
+
+    values: dict[str, dict[str, Any]] = {
+        "n": {"float": 0.5, "int": 3}, "m": {"int": -3, "uint": 4}, "t": {"text": "a", "int": 7}, "v": {"text": "a", "blob": b"b"},
+    }  # fmt: skip
+    kinds = {"int": pyarrow.int64(), "uint": pyarrow.uint64(), "float": pyarrow.float32(), "text": pyarrow.string(), "blob": pyarrow.binary()}
+    texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    change = pyarrow.struct([("field", texts), ("value_case", texts), *kinds.items()])
+    fields = [
+        [{"field": name, "value_case": [*of][nth], [*of][nth]: [*of.values()][nth]} for name, of in values.items()] for nth in range(2)
+    ]
+    columns = {
+        "offset": [1, 2], "index": [0, 0], "at_tick": [1, 2], "time": [0.5, 1.0], "entity_updated_index": [7, 7], "serial": [1, 1],
+        "class": pyarrow.array(["C", "C"]).dictionary_encode(), "fields": pyarrow.array(fields, pyarrow.list_(change)),
+    }  # fmt: skip
+    batch = pyarrow.record_batch(columns)
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    schema = batch.schema.serialize().to_pybytes()
+    table = stream_pb2.Table(kind="entity_updated", rows=2, schema=schema, data=sink.getvalue().to_pybytes()[len(schema) :])
+    collector = EntityCollector([*values], None)
+    collector.take(stream_pb2.StreamEventsResponse(batch=stream_pb2.EventBatch(tables=[table])))
+    made = collector.table().select([*values])
+    assert made.to_pydict() == {"n": [0.5, 3.0], "m": [-3, 4], "t": ["a", "7"], "v": [None, None]}
+
+
 def test_an_entity_has_no_values_of_the_one_before_in_its_slot(daemon: Daemon) -> None:
     """In the sample, slot 0 is used again, and all of slot 9 is told again after it left the view."""
     from replayd.entities import EntityState

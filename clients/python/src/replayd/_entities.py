@@ -64,7 +64,7 @@ class EntityCollector:
         parts: list[dict[str, Any]] = []
         for (kind, schema), batches in self._parts.items():
             numbers, tables = zip(*batches)
-            part = _widen(arrow.Table.from_batches(tables), schema).unify_dictionaries().combine_chunks()
+            part = _widen(arrow.Table.from_batches(tables), schema).combine_chunks()
             if kind != "entity_deleted":
                 changes.take(part["fields"].combine_chunks(), sum(len(part["slot"]) for part in parts))
             parts.append(self._rows(kind, part) | {"batch": np.repeat(numbers, [table.num_rows for table in tables])})
