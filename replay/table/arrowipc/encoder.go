@@ -82,22 +82,18 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	if e.options.Compress {
 		w.pack()
 	}
-	name, size := t.Layout.Format.Kinds[t.Kind].Name, w.size()
-	n := protowire.SizeTag(protoscan.TableKind) + protowire.SizeBytes(len(name)) +
-		protowire.SizeTag(protoscan.TableRows) + protowire.SizeVarint(uint64(t.Rows)) +
-		protowire.SizeTag(protoscan.TableData) + protowire.SizeBytes(size)
+	size := w.size()
+	h := protowire.AppendTag(w.head[:0], protoscan.TableKind, protowire.BytesType)
+	h = protowire.AppendString(h, t.Layout.Format.Kinds[t.Kind].Name)
+	h = protowire.AppendVarint(protowire.AppendTag(h, protoscan.TableRows, protowire.VarintType), uint64(t.Rows))
 	if len(schema) > 0 {
-		n += protowire.SizeTag(protoscan.TableSchema) + protowire.SizeBytes(len(schema))
+		h = protowire.AppendBytes(protowire.AppendTag(h, protoscan.TableSchema, protowire.BytesType), schema)
 	}
-	b = slices.Grow(b, protowire.SizeTag(field)+protowire.SizeBytes(n))
-	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(n))
-	b = protowire.AppendString(protowire.AppendTag(b, protoscan.TableKind, protowire.BytesType), name)
-	b = protowire.AppendVarint(protowire.AppendTag(b, protoscan.TableRows, protowire.VarintType), uint64(t.Rows))
-	if len(schema) > 0 {
-		b = protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableSchema, protowire.BytesType), schema)
-	}
-	b = protowire.AppendVarint(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), uint64(size))
-	return w.append(b, e.options.Compress), nil
+	h = protowire.AppendVarint(protowire.AppendTag(h, protoscan.TableData, protowire.BytesType), uint64(size))
+	w.head = h
+	b = slices.Grow(b, protowire.SizeTag(field)+protowire.SizeBytes(len(h)+size))
+	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(h)+size))
+	return w.append(append(b, h...), e.options.Compress), nil
 }
 
 // SchemaMessage returns the IPC message of a schema.

@@ -28,6 +28,7 @@ type workspace struct {
 	names   []message
 	columns scratch
 	packed  []byte
+	head    []byte // what an entry has before its messages
 	lz4     *lz4.Compressor
 }
 
@@ -104,18 +105,12 @@ func (w *workspace) pack() {
 	if w.lz4 == nil {
 		w.lz4 = new(lz4.Compressor)
 	}
-	most := 0
-	for m := range w.all {
-		for _, part := range m.parts {
-			most += lengthBytes + len(part)
-		}
-	}
-	w.packed = slices.Grow(w.packed[:0], most)
+	w.packed = w.packed[:0]
 	for m := range w.all {
 		for i, part := range m.parts {
 			if len(part) > 0 {
 				begin := len(w.packed)
-				w.packed = appendPacked(w.packed, part, w.lz4)
+				w.packed = appendPacked(slices.Grow(w.packed, lengthBytes+len(part)), part, w.lz4)
 				m.parts[i] = w.packed[begin:]
 			}
 		}
@@ -166,9 +161,8 @@ const (
 // reference is the distance from itself. All is aligned to 8 bytes, counted from behind the prefix.
 func (m *message) append(b []byte, dictionary int, compressed bool) []byte {
 	const version, ofDictionary, ofRows = 4, 2, 3
-	le := binary.LittleEndian
 	lists := structBytes * (len(m.nodes) + len(m.parts))
-	meta, kind := headBytes-prefixBytes+lists, byte(ofRows)
+	meta, kind := headBytes-prefixBytes+lists, ofRows
 	if dictionary != noDictionary {
 		meta, kind = meta+dictionaryBytes, ofDictionary
 	}
@@ -176,40 +170,38 @@ func (m *message) append(b []byte, dictionary int, compressed bool) []byte {
 	for _, part := range m.parts {
 		body += padded(len(part))
 	}
-	b = le.AppendUint64(b, uint64(meta)<<32|0xffff_ffff)
-	b = le.AppendUint64(b, 20) // the reference to Message, and padding
-	b = vtable(b, 20, 16, 18, 12, 4)
-	b = le.AppendUint64(b, uint64(body))
-	b = le.AppendUint32(b, 20)
-	b = append(b, version, 0, kind, 0)
+	b = words(b, meta<<32|0xffff_ffff, 20) // the last is the reference to Message, and padding
+	b = words(vtable(b, 20, 16, 18, 12, 4), body, 20|version<<32|kind<<48)
 	if dictionary != noDictionary {
-		b = vtable(b, 16, 4, 12, 0, 0)
-		b = le.AppendUint64(b, uint64(dictionary))
-		b = le.AppendUint64(b, 20)
+		b = words(vtable(b, 16, 4, 12, 0, 0), dictionary, 20)
 	}
 	compression := uint16(0)
 	if compressed {
 		compression = 20
 	}
-	b = vtable(b, 24, 4, 12, 16, compression)
-	b = le.AppendUint64(b, uint64(m.rows))
-	b = le.AppendUint32(b, 28)
-	b = le.AppendUint32(b, uint32(32+structBytes*len(m.nodes)))
-	b = le.AppendUint64(b, 12)
-	b = le.AppendUint64(b, 4<<32|4<<16|4) // BodyCompression with its defaults: each buffer as a frame of LZ4
-	b = le.AppendUint64(b, uint64(len(m.nodes))<<32)
+	b = words(vtable(b, 24, 4, 12, 16, compression), m.rows, 28|(32+structBytes*len(m.nodes))<<32,
+		12, 4<<32|4<<16|4) // BodyCompression with its defaults: each buffer as a frame of LZ4
+	b = words(b, len(m.nodes)<<32)
 	for _, n := range m.nodes {
-		b = le.AppendUint64(le.AppendUint64(b, uint64(n.length)), uint64(n.nulls))
+		b = words(b, n.length, n.nulls)
 	}
-	b = le.AppendUint64(b, uint64(len(m.parts))<<32)
+	b = words(b, len(m.parts)<<32)
 	at := 0
 	for _, part := range m.parts {
-		b = le.AppendUint64(le.AppendUint64(b, uint64(at)), uint64(len(part)))
+		b = words(b, at, len(part))
 		at += padded(len(part))
 	}
 	for _, part := range m.parts {
 		b = append(b, part...)
 		b = append(b, zeros[:padded(len(part))-len(part)]...)
+	}
+	return b
+}
+
+// words appends numbers of 64 bits.
+func words(b []byte, numbers ...int) []byte {
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	return b
 }

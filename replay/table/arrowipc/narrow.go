@@ -26,28 +26,24 @@ type form struct {
 	add func(m *message, s *scratch, c *table.Column) (fits bool)
 }
 
-// The forms of each type, from the smallest. Only the columns of the clock have long runs.
+// small has the forms of each type, from the smallest. Only the columns of the clock have long runs.
 var (
-	int32Forms = []form{
-		{arrow.PrimitiveTypes.Int8, squeeze[int8, int32]},
-		{arrow.PrimitiveTypes.Int16, squeeze[int16, int32]},
+	small = map[table.Type][]form{
+		table.Int32:  {{arrow.PrimitiveTypes.Int8, squeeze[int8, int32]}, {arrow.PrimitiveTypes.Int16, squeeze[int16, int32]}},
+		table.Uint32: {{arrow.PrimitiveTypes.Uint8, squeeze[uint8, uint32]}, {arrow.PrimitiveTypes.Uint16, squeeze[uint16, uint32]}},
+		table.Int64: {
+			{arrow.PrimitiveTypes.Int8, squeeze[int8, int64]},
+			{arrow.PrimitiveTypes.Int16, squeeze[int16, int64]},
+			{arrow.PrimitiveTypes.Int32, squeeze[int32, int64]},
+		},
+		table.Uint64: {
+			{arrow.PrimitiveTypes.Uint8, squeeze[uint8, uint64]},
+			{arrow.PrimitiveTypes.Uint16, squeeze[uint16, uint64]},
+			{arrow.PrimitiveTypes.Uint32, squeeze[uint32, uint64]},
+		},
 	}
-	uint32Forms = []form{
-		{arrow.PrimitiveTypes.Uint8, squeeze[uint8, uint32]},
-		{arrow.PrimitiveTypes.Uint16, squeeze[uint16, uint32]},
-	}
-	int64Forms = []form{
-		{arrow.PrimitiveTypes.Int8, squeeze[int8, int64]},
-		{arrow.PrimitiveTypes.Int16, squeeze[int16, int64]},
-		{arrow.PrimitiveTypes.Int32, squeeze[int32, int64]},
-	}
-	uint64Forms = []form{
-		{arrow.PrimitiveTypes.Uint8, squeeze[uint8, uint64]},
-		{arrow.PrimitiveTypes.Uint16, squeeze[uint16, uint64]},
-		{arrow.PrimitiveTypes.Uint32, squeeze[uint32, uint64]},
-	}
-	tickForms = append([]form{{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int32), runs[uint32]}}, int32Forms...)
-	timeForms = []form{{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64), runs[uint64]}}
+	ticks = append([]form{{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int32), runs[uint32]}}, small[table.Int32]...)
+	times = []form{{arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float64), runs[uint64]}}
 )
 
 func newNarrow(schema *arrow.Schema, t *table.Table) *narrow {
@@ -63,21 +59,13 @@ func newNarrow(schema *arrow.Schema, t *table.Table) *narrow {
 
 // formsOf returns the small forms of the column at an index.
 func formsOf(t table.Type, index int) []form {
-	switch {
-	case index == table.TickColumn:
-		return tickForms
-	case index == table.TimeColumn:
-		return timeForms
-	case t == table.Int32:
-		return int32Forms
-	case t == table.Uint32:
-		return uint32Forms
-	case t == table.Int64:
-		return int64Forms
-	case t == table.Uint64:
-		return uint64Forms
+	switch index {
+	case table.TickColumn:
+		return ticks
+	case table.TimeColumn:
+		return times
 	}
-	return nil
+	return small[t]
 }
 
 // add adds the rows of a table, and returns their schema. It differs from the previous table's if a column has taken another form.

@@ -55,37 +55,31 @@ func fieldOf(f *table.Field) arrow.Field {
 	return a
 }
 
+// types are the types of fields without others below them.
+var types = map[table.Type]arrow.DataType{
+	table.Bool:    arrow.FixedWidthTypes.Boolean,
+	table.Int32:   arrow.PrimitiveTypes.Int32,
+	table.Int64:   arrow.PrimitiveTypes.Int64,
+	table.Uint32:  arrow.PrimitiveTypes.Uint32,
+	table.Uint64:  arrow.PrimitiveTypes.Uint64,
+	table.Float32: arrow.PrimitiveTypes.Float32,
+	table.Float64: arrow.PrimitiveTypes.Float64,
+	table.Time:    arrow.FixedWidthTypes.Timestamp_us,
+	table.Text:    arrow.BinaryTypes.String,
+	table.Binary:  arrow.BinaryTypes.Binary,
+	table.Name:    names,
+}
+
 func typeOf(f *table.Field) arrow.DataType {
-	switch f.Type {
-	case table.Bool:
-		return arrow.FixedWidthTypes.Boolean
-	case table.Int32:
-		return arrow.PrimitiveTypes.Int32
-	case table.Int64:
-		return arrow.PrimitiveTypes.Int64
-	case table.Uint32:
-		return arrow.PrimitiveTypes.Uint32
-	case table.Uint64:
-		return arrow.PrimitiveTypes.Uint64
-	case table.Float32:
-		return arrow.PrimitiveTypes.Float32
-	case table.Float64:
-		return arrow.PrimitiveTypes.Float64
-	case table.Time:
-		return arrow.FixedWidthTypes.Timestamp_us
-	case table.Text:
-		return arrow.BinaryTypes.String
-	case table.Binary:
-		return arrow.BinaryTypes.Binary
-	case table.Name:
-		return names
-	case table.List:
-		return arrow.ListOfField(fieldOf(&f.Fields[0]))
-	default:
-		fields := make([]arrow.Field, len(f.Fields))
-		for i := range f.Fields {
-			fields[i] = fieldOf(&f.Fields[i])
-		}
-		return arrow.StructOf(fields...)
+	if typ := types[f.Type]; typ != nil {
+		return typ
 	}
+	fields := make([]arrow.Field, len(f.Fields))
+	for i := range f.Fields {
+		fields[i] = fieldOf(&f.Fields[i])
+	}
+	if f.Type == table.List {
+		return arrow.ListOfField(fields[0])
+	}
+	return arrow.StructOf(fields...)
 }
