@@ -96,6 +96,62 @@ func TestNoTurnsWhenCaughtUp(t *testing.T) {
 	})
 }
 
+// TestOneBeginsAfterTheOther: of streams that begin at once, one has read its first events before the next one opens its replay, also
+// where a client leaves before, or a file has no whole header yet; and all have begun before one goes on.
+func TestOneBeginsAfterTheOther(t *testing.T) {
+	const n = 20
+	data := recording(t, 1<<20)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		turns := admission.NewTurns(1)
+		turn := turns.Take(nil, nil, "")
+		var opened, begun atomic.Int32
+		for i := range n + 1 {
+			file, fills := &growing{changed: make(chan struct{}), data: data}, 0
+			if i == 0 {
+				file.data = data[:20]
+			}
+			c := follow(file, func(r codec.Reader) codec.Reader {
+				if i == 0 {
+					return r
+				}
+				if now := opened.Add(1); now != begun.Load()+1 {
+					t.Errorf("the %d. replay is opened when %d have begun", now, begun.Load())
+				}
+				return &watched{r, func() {
+					switch fills++; fills {
+					case 1:
+						begun.Add(1)
+					case 2:
+						if begun.Load() < n {
+							t.Errorf("one goes on when %d of %d have begun", begun.Load(), n)
+						}
+					}
+				}}
+			})
+			c.Turns = turns
+			go func() {
+				_ = stream.Run(ctx, c, func(f *frame.Frame) error {
+					f.Free()
+					if i%2 > 0 {
+						begun.Add(1)
+						return io.ErrClosedPipe
+					}
+					return nil
+				})
+			}()
+		}
+		if synctest.Wait(); opened.Load() > 0 {
+			t.Errorf("%d replays are opened before their turns", opened.Load())
+		}
+		turns.Give(turn)
+		if synctest.Wait(); begun.Load() != n {
+			t.Errorf("%d of %d streams have begun", begun.Load(), n)
+		}
+	})
+}
+
 // pusher is a reader that lets a test push.
 type pusher struct {
 	watched

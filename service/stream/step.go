@@ -54,18 +54,23 @@ func (s *stream) step(f func() error) (outcome, error) {
 }
 
 // turn calls a function of the reader when it is the caller's turn. A stream that has caught up with a live replay takes no
-// turns: it has little to read.
+// turns: it has little to read. One that begins keeps its turn until it has filled its first batch: of a thousand that begin at once, few
+// then have the memory of a decoder at a time.
 func (s *stream) turn(f func() error) error {
 	if s.Turns == nil || s.caughtUp {
 		return f()
 	}
-	turn := s.Turns.Take(s.canceled, s.Drain, s.Caller)
-	if turn == nil {
+	if s.held == nil {
+		s.held = s.Turns.Take(s.canceled, s.Drain, s.Caller)
+	}
+	if s.held == nil {
 		return codec.ErrYield // canceled or draining: the next step finds out
 	}
-	s.held = turn
-	defer s.giveTurn()
-	return f()
+	err := f()
+	if err != nil || !s.begins {
+		s.giveTurn()
+	}
+	return err
 }
 
 // giveTurn returns the caller's turn, if it has one.

@@ -30,6 +30,7 @@ func Run(ctx context.Context, c Config, send Send) error {
 		defer s.Successors.Close()
 	}
 	defer s.close() // also when a decoder panics
+	defer s.giveTurn()
 	s.replay.Await(s.await)
 	err := s.run()
 	if failed, ok := errors.AsType[*sendError](err); ok {
@@ -76,6 +77,7 @@ type stream struct {
 	lost     error           // the reason why the file will not grow; nil while it may
 	gone     bool            // with lost: bytes that could be read before can no longer be read
 	held     *admission.Turn // the caller's turn, while a function of the reader runs
+	begins   bool            // the first batch of a replay was not filled yet
 
 	predecessor replaydv1.EndReason // how the previous replay ended
 	name        string              // the replay's name, as last sent to the client
@@ -309,9 +311,19 @@ func (s *stream) open(start Start) error {
 			s.batch.MaxBytes = DefaultTableBytes
 		}
 	}
-	var err error
-	if s.reader, err = s.replay.Open(options); err != nil {
+	s.begins = !options.State // which may take long
+	var failed error
+	how, err := s.advance(func() error {
+		s.reader, failed = s.replay.Open(options)
+		return nil
+	})
+	switch {
+	case err != nil:
 		return err
+	case how == drained:
+		return ErrDraining
+	case failed != nil:
+		return failed
 	}
 	if err := s.header(s.reader); err != nil {
 		return err
@@ -400,6 +412,7 @@ func (s *stream) fill(starving bool) (outcome, error) {
 	if !starving {
 		s.borrowBuffer()
 	}
+	s.begins = false
 	waited := s.MaxDelay == 0
 	for {
 		if starving {
