@@ -95,6 +95,7 @@ type Export struct {
 	tables         map[string]*exportTable
 	held           int
 	budget         *tablefile.Budget
+	schema         string // see schemaVersion
 	events         uint64
 	old            *manifest // the last export's; nil if there is none
 	was            string    // the version of the last export's manifest
@@ -164,7 +165,12 @@ func (e *Export) manifest() string {
 }
 
 // schemaVersion identifies the tables of this version of the program.
-func (e *Export) schemaVersion() string { return e.o.Tables(e.formatName()) }
+func (e *Export) schemaVersion() string {
+	if e.schema == "" {
+		e.schema = e.o.Tables(e.formatName())
+	}
+	return e.schema
+}
 
 // contentVersion identifies the contents that this version of the program writes.
 func (e *Export) contentVersion() string { return contentVersion(e.schemaVersion(), e.facts) }

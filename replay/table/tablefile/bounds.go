@@ -32,6 +32,30 @@ func (b *bounds) number(v uint64) {
 	}
 }
 
+// all includes numbers, of which there must be some.
+func (b *bounds) all(v []uint64) {
+	switch b.kind {
+	case arrow.INT32, arrow.DATE32:
+		least, most := int32(v[0]), int32(v[0])
+		for _, v := range v {
+			least, most = min(least, int32(v)), max(most, int32(v))
+		}
+		b.number(uint64(uint32(least)))
+		b.number(uint64(uint32(most)))
+	case arrow.INT64, arrow.TIMESTAMP:
+		least, most := int64(v[0]), int64(v[0])
+		for _, v := range v {
+			least, most = min(least, int64(v)), max(most, int64(v))
+		}
+		b.number(uint64(least))
+		b.number(uint64(most))
+	default:
+		for _, v := range v {
+			b.number(v)
+		}
+	}
+}
+
 // text includes a text.
 func (b *bounds) text(v []byte) {
 	if !b.some || bytes.Compare(v, b.leastText) < 0 {

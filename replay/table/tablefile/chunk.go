@@ -93,6 +93,25 @@ func (c *chunk) number(v uint64) {
 	c.indices = append(c.indices, i)
 }
 
+// all adds numbers, of which there must be some. One that is repeated is looked up once.
+func (c *chunk) all(v []uint64) {
+	if !c.dictionary.open {
+		c.bounds.all(v)
+		c.numbers = append(c.numbers, v...)
+		return
+	}
+	c.number(v[0])
+	last, i := v[0], c.indices[len(c.indices)-1]
+	for _, v := range v[1:] {
+		if v != last {
+			c.number(v)
+			last, i = v, c.indices[len(c.indices)-1]
+			continue
+		}
+		c.indices = append(c.indices, i)
+	}
+}
+
 // text adds a text or bytes.
 func (c *chunk) text(v []byte) {
 	if !c.dictionary.open {

@@ -21,12 +21,22 @@ type packed struct {
 
 // packedBuffer is a buffer whose bytes are in memory or in a waiting file.
 type packedBuffer struct {
-	data       []byte // nil if the bytes are in the file
-	at         int64  // the place in the file
-	length     int32  // the number of compressed bytes
-	size       int32  // the number of unpacked bytes, or missing; Arrow's offsets of texts have 32 bits, too
-	compressed bool
+	data   []byte // nil if the bytes are in the file
+	at     int64  // the place in the file
+	length int32  // the number of compressed bytes
+	size   int32  // the number of unpacked bytes, or missing; Arrow's offsets of texts have 32 bits, too
+	as     packing
 }
+
+// packing is the form of a buffer.
+type packing uint8
+
+const (
+	asIs packing = iota
+	byS2
+	narrow4 // numbers of 4 bytes
+	narrow8
+)
 
 // missing is the size of a buffer that the array does not have.
 const missing = -1
@@ -100,10 +110,11 @@ func (r *packer) pack(d arrow.ArrayData) packed {
 	if n := len(d.Children()); n > 0 {
 		p.below = make([]packed, 0, n)
 	}
-	for _, b := range d.Buffers() {
+	layout := d.DataType().Layout().Buffers
+	for i, b := range d.Buffers() {
 		to := packedBuffer{size: missing}
 		if b != nil {
-			to = r.buffer(b.Bytes())
+			to = r.buffer(b.Bytes(), layout[i].ByteWidth)
 		}
 		p.buffers = append(p.buffers, to)
 	}
@@ -117,12 +128,23 @@ func (r *packer) pack(d arrow.ArrayData) packed {
 	return p
 }
 
-// buffer compresses a buffer, or copies it if it does not become smaller.
-func (r *packer) buffer(b []byte) packedBuffer {
+// buffer compresses a buffer of values of a width, or copies it if it does not become smaller.
+func (r *packer) buffer(b []byte, width int) packedBuffer {
 	p := packedBuffer{size: int32(len(b))}
-	r.room = slices.Grow(r.room[:0], s2.MaxEncodedLen(len(b)))
-	if packed := s2.Encode(r.room[:cap(r.room)], b); len(packed) < len(b) { // fast: nobody keeps the result
-		b, p.compressed = packed, true
+	switch r.room = r.room[:0]; {
+	case width == 4 && len(b)%4 == 0:
+		r.room, p.as = narrow(r.room, arrow.Int32Traits.CastFromBytes(b)), narrow4
+	case width == 8 && len(b)%8 == 0:
+		r.room, p.as = narrow(r.room, arrow.Int64Traits.CastFromBytes(b)), narrow8
+	}
+	if packed := r.room; p.as != asIs && len(packed) <= len(b)/8*5 {
+		b = packed
+	} else {
+		p.as = asIs
+		r.room = slices.Grow(r.room[:0], s2.MaxEncodedLen(len(b)))
+		if packed := s2.Encode(r.room[:cap(r.room)], b); len(packed) < len(b) { // fast: nobody keeps the result
+			b, p.as = packed, byS2
+		}
 	}
 	p.data, p.length = append(make([]byte, 0, len(b)), b...), int32(len(b))
 	return p
@@ -156,10 +178,17 @@ func (r *packer) data(p *packed, from *waiting, way []step) (*array.Data, error)
 		}
 		begin, end := len(r.room), len(r.room)+int(b.size)
 		r.room = slices.Grow(r.room, int(b.size)+alignment)[:end] // earlier results stay where they are
-		if !b.compressed {
-			copy(r.room[begin:], data)
-		} else if _, err := s2.Decode(r.room[begin:], data); err != nil {
-			return nil, err
+		switch to := r.room[begin:]; b.as {
+		case asIs:
+			copy(to, data)
+		case byS2:
+			if _, err := s2.Decode(to, data); err != nil {
+				return nil, err
+			}
+		case narrow4:
+			widen(arrow.Int32Traits.CastFromBytes(to), data)
+		case narrow8:
+			widen(arrow.Int64Traits.CastFromBytes(to), data)
 		}
 		buffers[i] = memory.NewBufferBytes(r.room[begin:len(r.room):len(r.room)])
 		r.room = append(r.room, zeros[:-len(r.room)&(alignment-1)]...)

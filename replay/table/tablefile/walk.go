@@ -78,7 +78,10 @@ func (c *chunk) flat(a arrow.Array) bool {
 	for from := 0; from < len(c.wide); {
 		c.room()
 		n := min(len(c.wide)-from, maxPageValues-c.entries)
-		if a.NullN() > 0 || c.dictionary.open && len(c.dictionary.data)+8*n > maxDictionaryBytes { // the dictionary may close
+		if c.dictionary.open { // it may close
+			n = min(n, (maxDictionaryBytes-len(c.dictionary.data)+7)/8)
+		}
+		if a.NullN() > 0 {
 			n = 1
 		}
 		if c.leaf.way[last].nullable && a.IsNull(from) {
@@ -86,11 +89,11 @@ func (c *chunk) flat(a arrow.Array) bool {
 			c.missing++
 		} else {
 			if c.leaf.def > 0 {
-				c.def = append(c.def, bytes.Repeat([]byte{c.leaf.def}, n)...)
+				for range n {
+					c.def = append(c.def, c.leaf.def)
+				}
 			}
-			for _, v := range c.wide[from : from+n] {
-				c.number(v)
-			}
+			c.all(c.wide[from : from+n])
 		}
 		c.entries += n
 		from += n
