@@ -1,6 +1,7 @@
 package datafile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
@@ -91,6 +92,9 @@ func (b *bounds) includeTiles(l *layout, r rectangle, data []byte) {
 
 // repeated returns how many equal tiles of stride bytes row begins with.
 func repeated(row []byte, stride int) int {
+	if bytes.Equal(row[stride:], row[:len(row)-stride]) { // as in most rows
+		return len(row) / stride
+	}
 	n := 0 // bytes that equal those of the tile before
 	for ; stride+n+8 <= len(row); n += 8 {
 		if differ := binary.LittleEndian.Uint64(row[n:]) ^ binary.LittleEndian.Uint64(row[stride+n:]); differ != 0 {
