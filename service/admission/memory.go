@@ -4,7 +4,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,40 +70,60 @@ func Tune(there int64) {
 	}
 }
 
-// Pace makes the control call set when the taken memory changes, one call at a time. percent is how much the heap may grow
-// between garbage collections (see GOGC). It is the usual 100 while little memory is taken, and less when much is taken. So
-// live memory and garbage together stay close to the limit. Call Pace before anything is taken. Without a memory limit it does
-// nothing.
-func (c *Control) Pace(set func(percent int)) {
+// Pace makes the control call set when the taken memory changes or garbage was collected, one call at a time, as long as the process lives.
+// percent is how much the heap may grow between garbage collections (see GOGC). It is the usual 100 while little memory is taken, and less
+// when much is taken. So live memory and garbage together stay close to the limit. It is more while the heap is small, of which live returns
+// the bytes: the garbage of a few short replays is not worth a collection. Call Pace before anything is taken. Without a memory limit it
+// does nothing.
+func (c *Control) Pace(live func() int64, set func(percent int)) {
 	if c.limits.All[Memory] > 0 {
-		c.pacer = &pacer{set: set, percent: usualPercent}
+		c.pacer = &pacer{set: set, live: live, percent: usualPercent}
+		c.collected()
 	}
+}
+
+// collected adjusts the percentage, now and after each garbage collection.
+func (c *Control) collected() {
+	c.pace()
+	runtime.AddCleanup(new([8]*Control), (*Control).collected, c) // what is tiny is not collected by itself
+}
+
+// Live returns how large the heap was after the last garbage collection, in bytes.
+func Live() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
 }
 
 // pacer calls set when the percentage by which the heap may grow changes.
 type pacer struct {
 	mu      sync.Mutex
 	set     func(percent int)
+	live    func() int64
 	percent int
 }
 
 const (
 	usualPercent = 100
+	mostPercent  = 1000
 	leastPercent = 6
-	paceSteps    = 16 // into how many steps the limit is divided: few, because each change briefly stops the world
+	paceSteps    = 16       // into how many steps the limit is divided: few, because each change briefly stops the world
+	spare        = 64 << 20 // garbage of so many bytes is not worth a collection, or of a step of the limit if that is less
 )
 
 // percentOf returns by how many percent the heap may grow when taken of limit is in use, so that live memory and garbage together
 // hardly exceed the limit.
-func percentOf(taken, limit int64) int {
+func percentOf(taken, live, limit int64) int {
+	most := min(min(spare, limit/paceSteps)*100/max(live, 1), mostPercent)
+	most = max(most-most%usualPercent, usualPercent)
 	step := (taken*paceSteps + limit - 1) / limit
 	if step <= 0 {
-		return usualPercent
+		return int(most)
 	}
-	return int(min(max(106*paceSteps/step-100, leastPercent), usualPercent))
+	return int(min(max(106*paceSteps/step-100, leastPercent), most))
 }
 
-// pace adjusts the percentage to the taken memory. The control must not be locked.
+// pace adjusts the percentage to the taken memory and to the heap. The control must not be locked.
 func (c *Control) pace() {
 	p := c.pacer
 	if p == nil {
@@ -109,7 +131,7 @@ func (c *Control) pace() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if percent := percentOf(c.Taken(Memory), c.limits.All[Memory]); percent != p.percent {
+	if percent := percentOf(c.Taken(Memory), p.live(), c.limits.All[Memory]); percent != p.percent {
 		p.percent = percent
 		p.set(percent)
 	}

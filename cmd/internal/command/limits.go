@@ -137,7 +137,7 @@ func (l *limits) apply(c *service.Config, log *slog.Logger, metrics prometheus.R
 	c.Subscriptions.MostOfOwner = int(math.Ceil(float64(l.MaxSubscriptions) * l.ClientShare))
 	c.Admission = admission.New(admission.Limits{All: all, Caller: each})
 	if os.Getenv("GOGC") == "" {
-		c.Admission.Pace(func(percent int) { debug.SetGCPercent(percent) })
+		c.Admission.Pace(admission.Live, func(percent int) { debug.SetGCPercent(percent) })
 	}
 	c.Turns = admission.NewTurns(runtime.GOMAXPROCS(0))
 	proxies := &access.Gate{}
