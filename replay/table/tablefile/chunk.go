@@ -86,11 +86,16 @@ func (c *chunk) number(v uint64) {
 		c.numbers = append(c.numbers, v)
 		return
 	}
+	c.indices = append(c.indices, c.index(v))
+}
+
+// index returns the index of a number in the dictionary, which takes it if it is new.
+func (c *chunk) index(v uint64) int32 {
 	i, had := c.dictionary.number(v, c.leaf.physical)
 	if !had {
 		c.bounds.number(v)
 	}
-	c.indices = append(c.indices, i)
+	return i
 }
 
 // all adds numbers, of which there must be some. One that is repeated is looked up once.
@@ -100,15 +105,19 @@ func (c *chunk) all(v []uint64) {
 		c.numbers = append(c.numbers, v...)
 		return
 	}
-	c.number(v[0])
-	last, i := v[0], c.indices[len(c.indices)-1]
-	for _, v := range v[1:] {
+	at := len(c.indices)
+	c.indices = slices.Grow(c.indices, len(v))[:at+len(v)]
+	last, i, to := v[0], c.index(v[0]), c.indices[at:]
+	for n, v := range v {
 		if v != last {
-			c.number(v)
-			last, i = v, c.indices[len(c.indices)-1]
-			continue
+			if r := c.dictionary.place(v); r.number == v && r.next > 0 {
+				i = r.next - 1
+			} else {
+				i = c.index(v)
+			}
+			last = v
 		}
-		c.indices = append(c.indices, i)
+		to[n] = i
 	}
 }
 

@@ -26,14 +26,19 @@ const recentNumbers = 512
 
 // number returns the index of a number, and whether the dictionary had the number already.
 func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
-	const golden = 0x9e37_79b9_7f4a_7c15 // spreads numbers over the upper bits
-	r := &d.recent[v*golden>>55%recentNumbers]
+	r := d.place(v)
 	if r.number == v && r.next > 0 {
 		return r.next - 1, true
 	}
 	i, had = d.find(v, as)
 	*r = recent{v, i + 1}
 	return i, had
+}
+
+// place returns where a number is if it was looked up lately.
+func (d *dictionary) place(v uint64) *recent {
+	const golden = 0x9e37_79b9_7f4a_7c15 // spreads numbers over the upper bits
+	return &d.recent[v*golden>>55%recentNumbers]
 }
 
 func (d *dictionary) find(v uint64, as format.Type) (i int32, had bool) {
