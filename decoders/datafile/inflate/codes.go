@@ -148,12 +148,11 @@ func (r *Reader) readCodes() error {
 	for i, n := 0, lengths+distances; i < n && r.err == nil; {
 		r.more(maxBits)
 		e := c.distances.find(r.hold)
-		if r.bits(uint(e & ofCode)); e&isBad != 0 {
-			return ErrCorrupt
-		}
 		number, repeat := byte(e>>value), 1
-		switch {
-		case number == 16 && i == 0:
+		switch r.bits(uint(e & ofCode)); {
+		case r.err != nil:
+			return r.err
+		case e&isBad != 0, number == 16 && i == 0:
 			return ErrCorrupt
 		case number == 16:
 			number, repeat = last, 3+int(r.bits(2))
