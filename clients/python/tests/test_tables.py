@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import duckdb
@@ -344,3 +345,12 @@ def test_notebooks_show_tables_and_events(daemon: Daemon) -> None:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert f'version = "{replayd.__version__}"' in (REPOSITORY / "clients" / "python" / "pyproject.toml").read_text()
+
+
+def test_streams_have_no_thread(daemon: Daemon) -> None:
+    """One that passes each response on would take longer than the tables. Only the one that watches for silence is there."""
+    with replayd.connect(daemon.address) as client:
+        before = {*threading.enumerate()}
+        with client.batches(NAME, max_batch_events=1) as batches:
+            next(batches)
+            assert [thread.name for thread in threading.enumerate() if thread not in before] == ["replayd-watch"]

@@ -26,6 +26,8 @@ OPTIONS = [
     ("grpc.keepalive_timeout_ms", 8_000),
     ("grpc.http2.max_pings_without_data", 0),
 ]
+BLOCKING = [*OPTIONS, ("SingleThreadedUnaryStream", 1)]
+"""Streams without a thread of their own, which would pass each response on."""
 
 
 def connect(address: str, *, tls: TLS = False, token: str | None = None) -> Client:
@@ -37,9 +39,9 @@ def connect(address: str, *, tls: TLS = False, token: str | None = None) -> Clie
 
     credentials = _credentials(tls)
     if credentials is None:
-        channel = grpc.insecure_channel(address, options=OPTIONS)
+        channel = grpc.insecure_channel(address, options=BLOCKING)
     else:
-        channel = grpc.secure_channel(address, credentials, options=OPTIONS)
+        channel = grpc.secure_channel(address, credentials, options=BLOCKING)
     return Client(channel, metadata(token))
 
 
