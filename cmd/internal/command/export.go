@@ -95,7 +95,7 @@ const exportMemory = 76 << 20
 // Run exports each replay. It continues after one that is damaged or missing, and returns the first error.
 func (c *exportCmd) Run(ctx context.Context, con Console, p Program) error {
 	p.maps = c.Maps
-	debug.SetGCPercent(200) // up to the limit of memory: most of it is record batches, which soon become garbage
+	debug.SetGCPercent(800) // up to the limit of memory: most of it is record batches, which soon become garbage
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(exportMemory)
 	}
