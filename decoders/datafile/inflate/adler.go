@@ -24,9 +24,6 @@ func (s *adler32) add(p []byte) {
 		for ; len(part) >= adlerRow; part = part[adlerRow:] {
 			lower, upper := binary.LittleEndian.Uint64(part), binary.LittleEndian.Uint64(part[8:])
 			before += sum
-			if lower|upper == 0 { // most tiles are air
-				continue
-			}
 			w, x, y, z := lower&adlerMask, lower>>8&adlerMask, upper&adlerMask, upper>>8&adlerMask
 			sum += (w + x + y + z) * 0x0001_0001_0001_0001 >> 48 // the sum of the four
 			a, b, c, d = a+w, b+x, c+y, d+z

@@ -25,9 +25,8 @@ func (e entry) extra() uint { return uint(e >> extra & 0xf) }
 func (e entry) with(more uint64) int { return int(e>>value) + int(more&(1<<e.extra()-1)) }
 
 const (
-	rootBits = 10 // of the first table of a code
-	maxBits  = 15 // of a symbol
-
+	rootBits                                               = 10 // of the first table of a code
+	maxBits                                                = 15 // of a symbol
 	symbols, lengthSymbols, distanceSymbols, numberSymbols = 288, 286, 30, 19
 	endOfBlock                                             = 256
 )

@@ -1,6 +1,7 @@
 package inflate
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,13 +29,12 @@ var (
 
 // Reader inflates one stream after another. It is ready after Reset.
 type Reader struct {
-	from   io.Reader
-	packed [behind + readSize]byte
-	next   int   // packed[next:end] is not used yet
-	end    int   //
-	before int64 // where packed begins in the stream
-	source error // how from ended
-	ended  error // what it means that there are no more bytes
+	from      io.Reader
+	packed    [behind + readSize]byte
+	next, end int   // packed[next:end] is not used yet
+	before    int64 // where packed begins in the stream
+	source    error // how from ended
+	ended     error // what it means that there are no more bytes
 
 	hold uint64 // the next held bits, from the lowest on. Those above them are 0, or those that follow
 	held uint
@@ -53,8 +53,7 @@ type Reader struct {
 
 	length, distance int // the part of a match that is left
 	run              run
-
-	err error
+	err              error
 }
 
 // run is a part of out in which each byte equals that of a distance before it.
@@ -152,18 +151,17 @@ func (r *Reader) open() error {
 	}
 	head := r.bits(3)
 	r.last = head&1 != 0
-	switch {
-	case r.err != nil:
-	case head>>1 == 0:
+	switch head >> 1 {
+	case 0:
 		r.bits(r.held % 8)
 		size := r.bits(32)
 		if r.err == nil && size&0xffff != ^size>>16 {
 			return ErrCorrupt
 		}
 		r.block, r.stored = inStored, int(size&0xffff)
-	case head>>1 == 1:
+	case 1:
 		r.block, r.codes = inCoded, fixed()
-	case head>>1 == 2:
+	case 2:
 		r.block, r.codes = inCoded, &r.own
 		return r.readCodes()
 	default:
@@ -177,14 +175,10 @@ func (r *Reader) finish() error {
 	r.bits(r.held % 8)
 	high := r.bits(8)<<8 | r.bits(8)
 	low := r.bits(8)<<8 | r.bits(8)
-	r.add(r.write)
-	switch {
-	case r.err != nil:
-		return r.err
-	case !r.known && high<<16|low != r.sum.value():
+	if r.add(r.write); r.err == nil && !r.known && high<<16|low != r.sum.value() {
 		return ErrChecksum
 	}
-	return io.EOF
+	return cmp.Or(r.err, io.EOF)
 }
 
 func (r *Reader) copyStored(to int) error {
