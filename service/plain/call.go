@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -23,12 +24,14 @@ import (
 // for the method, except for the network.
 type Method func(name string, ss grpc.ServerStream) error
 
-// exchange holds the messages of a call. A goroutine of its own runs the method. Responses go to the goroutine of the request,
-// which alone may write the answer: the method may return before its responses are written, and while it still sends.
+// exchange holds the messages of a call. Whatever goroutine of the method sends a response also writes it. The method may return while
+// one still sends: the answer is over then.
 type exchange struct {
-	ctx       context.Context //nolint:containedctx // a grpc.ServerStream has one
-	receive   func(m proto.Message) error
-	responses chan any // one is buffered, so that a stream goes on while a response is printed
+	ctx     context.Context //nolint:containedctx // a grpc.ServerStream has one
+	receive func(m proto.Message) error
+
+	mu    sync.Mutex  // held while a response is written
+	write func(m any) // ends ctx if it fails
 }
 
 // Context implements grpc.ServerStream.
@@ -53,15 +56,18 @@ func (e *exchange) RecvMsg(m any) error {
 
 // SendMsg implements grpc.ServerStream.
 func (e *exchange) SendMsg(m any) error {
-	select {
-	case e.responses <- m:
-		return nil
-	case <-e.ctx.Done():
-		if f, ok := m.(*frame.Frame); ok {
-			f.Free()
-		}
-		return status.FromContextError(e.ctx.Err()).Err()
+	if f, ok := m.(*frame.Frame); ok {
+		defer f.Free() // once it was written, because its stream counts waiting frames
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ctx.Err() == nil {
+		e.write(m)
+	}
+	if err := e.ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return nil
 }
 
 // passed lists the headers that the service uses. No other headers reach it, in particular no cookies.
@@ -98,48 +104,28 @@ func (a address) Network() string {
 // String implements net.Addr.
 func (a address) String() string { return string(a) }
 
-// call runs a method. receive returns the request, message by message. each is called with every response, and then flush, unless
-// another response is there already. It returns nil if the call succeeds.
+// call runs a method. receive returns the request, message by message. each is called with every response, and then flush. It
+// returns nil if the call succeeds.
 func (h *Handler) call(
 	r *http.Request, method string, receive func(proto.Message) error, each func(any) error, flush func(),
 ) *fault {
 	ctx, cancel := context.WithCancel(contextOf(r))
-	defer cancel()
-	e := &exchange{ctx: ctx, receive: receive, responses: make(chan any, 1)}
-	ended := make(chan error, 1)
-	go func() { ended <- h.method(method, e) }()
 	var broken error // the error of printing or writing a response
-	take := func(m any) {
-		if broken == nil {
-			broken = each(m)
-		}
-		switch {
-		case broken != nil:
+	e := &exchange{ctx: ctx, receive: receive, write: func(m any) {
+		if broken = each(m); broken != nil {
 			cancel() // the rest of the answer is not read
-		case len(e.responses) == 0:
-			flush()
+			return
 		}
-		if f, ok := m.(*frame.Frame); ok {
-			f.Free() // once it was written, because its stream counts waiting frames
-		}
+		flush()
+	}}
+	err := h.method(method, e)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	cancel() // whatever the method still sends is not written
+	if broken != nil {
+		return newFault(codes.Canceled, broken.Error())
 	}
-	for {
-		select {
-		case m := <-e.responses:
-			take(m)
-			continue
-		case err := <-ended:
-			select {
-			case m := <-e.responses: // the last response
-				take(m)
-			default:
-			}
-			if broken != nil {
-				return newFault(codes.Canceled, broken.Error())
-			}
-			return failed(err)
-		}
-	}
+	return failed(err)
 }
 
 // failed returns the fault of a call that ended with err, nil if it succeeded.

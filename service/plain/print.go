@@ -165,7 +165,7 @@ func (p *printer) write(b []byte) error {
 			b = append([]byte(retry), b...)
 		}
 	}
-	_, err := p.w.Write(b)
+	_, err := p.w.Write(b) //nolint:gosec // JSON, which no browser takes for a page
 	return err
 }
 
