@@ -34,8 +34,7 @@ const (
 	windowBytes          = 64 << 10 // the bytes that a client may send ahead of the handler, beyond the message that it reads
 	connWindowBytes      = 1 << 20
 	maxHeaderBytes       = 16 << 10
-	readBufferBytes      = 4 << 10   // clients send little; larger messages are read past this buffer
-	writeBufferBytes     = 128 << 10 // one write per batch; connections have the memory only while they write
+	readBufferBytes      = 1 << 10 // clients send little; larger messages are read past this buffer
 	maxStreamsPerConn    = 256
 	connectionTimeout    = 10 * time.Second
 	keepaliveTime        = 45 * time.Second
@@ -77,7 +76,6 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 		grpc.StaticConnWindowSize(connWindowBytes),
 		experimental.BufferPool(buffers),
 		grpc.ReadBufferSize(readBufferBytes),
-		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreamsPerConn),
 		grpc.ConnectionTimeout(connectionTimeout),
