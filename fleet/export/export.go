@@ -164,14 +164,6 @@ func (e *Export) manifest() string {
 	return path.Join(FinishedDir, "format="+e.formatName(), e.base()+"."+string(e.o.Format)+manifestEnd)
 }
 
-// schemaVersion identifies the tables of this version of the program.
-func (e *Export) schemaVersion() string {
-	if e.schema == "" {
-		e.schema = e.o.Tables(e.formatName())
-	}
-	return e.schema
-}
-
 // contentVersion identifies the contents that this version of the program writes.
 func (e *Export) contentVersion() string { return contentVersion(e.schemaVersion(), e.facts) }
 

@@ -77,3 +77,11 @@ func GiveUp(ctx context.Context, place Place, name string) (given bool, err erro
 	}
 	return true, nil
 }
+
+// schemaVersion identifies the tables of this version of the program.
+func (e *Export) schemaVersion() string {
+	if e.schema == "" {
+		e.schema = e.o.Tables(e.formatName())
+	}
+	return e.schema
+}
