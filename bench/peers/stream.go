@@ -92,7 +92,7 @@ func serve(address, from string) {
 	}
 	l, err := net.Listen("tcp", address)
 	check(err)
-	server := grpc.NewServer(grpc.ForceServerCodecV2(rawcodec.New()), grpc.ReadBufferSize(4<<10), grpc.WriteBufferSize(128<<10),
+	server := grpc.NewServer(grpc.ForceServerCodecV2(rawcodec.New()), grpc.ReadBufferSize(1<<10), // as the daemon
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 			var req rawcodec.Message
 			if err := stream.RecvMsg(&req); err != nil {
