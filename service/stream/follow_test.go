@@ -152,6 +152,43 @@ func TestOneBeginsAfterTheOther(t *testing.T) {
 	})
 }
 
+// TestStalledBeginning: a stream whose client takes not even the start keeps no other stream waiting.
+func TestStalledBeginning(t *testing.T) {
+	data := recording(t, 1<<15)
+	synctest.Test(t, func(t *testing.T) {
+		turns, began := admission.NewTurns(1), time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		var batches atomic.Int32
+		run := func(send stream.Send) {
+			c := follow(&growing{changed: make(chan struct{}), data: data}, func(r codec.Reader) codec.Reader { return r })
+			c.Turns = turns
+			go func() { _ = stream.Run(ctx, c, send) }()
+			synctest.Wait()
+		}
+		run(func(f *frame.Frame) error {
+			f.Free()
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		run(func(f *frame.Frame) error {
+			if f.Free(); batches.Add(1) == 2 { // behind the start
+				if waited := time.Since(began); waited > 2*time.Millisecond {
+					t.Errorf("it waited for %v", waited)
+				}
+			}
+			return nil
+		})
+		time.Sleep(time.Second)
+		if batches.Load() < 2 {
+			t.Error("it has sent no events")
+		}
+		cancel()
+		if synctest.Wait(); turns.Spare() == nil || turns.Spare() != nil {
+			t.Error("the turn was not given back once")
+		}
+	})
+}
+
 // pusher is a reader that lets a test push.
 type pusher struct {
 	watched

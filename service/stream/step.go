@@ -60,7 +60,7 @@ func (s *stream) turn(f func() error) error {
 	if s.Turns == nil || s.caughtUp {
 		return f()
 	}
-	if s.held == nil {
+	if s.regain(); s.held == nil {
 		s.held = s.Turns.Take(s.canceled, s.Drain, s.Caller)
 	}
 	if s.held == nil {
@@ -69,13 +69,27 @@ func (s *stream) turn(f func() error) error {
 	err := f()
 	if err != nil || !s.begins {
 		s.giveTurn()
+	} else if turn := s.held; turn != nil {
+		s.lease = time.AfterFunc(leaseTime, func() { s.Turns.Give(turn) })
 	}
 	return err
 }
 
+// leaseTime is how long a stream keeps its turn while it does not read: what it waits for then, such as a client that takes nothing, must not
+// keep others waiting.
+const leaseTime = time.Millisecond
+
+// regain ends the lease of a turn that the stream has kept, and forgets the turn if it took too long.
+func (s *stream) regain() {
+	if s.lease != nil && !s.lease.Stop() {
+		s.held = nil
+	}
+	s.lease = nil
+}
+
 // giveTurn returns the caller's turn, if it has one.
 func (s *stream) giveTurn() {
-	if s.held != nil {
+	if s.regain(); s.held != nil {
 		s.Turns.Give(s.held)
 		s.held = nil
 	}

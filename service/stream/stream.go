@@ -76,7 +76,8 @@ type stream struct {
 	dropping bool            // the stream drops events now, and sends a gap when the client reads again
 	lost     error           // the reason why the file will not grow; nil while it may
 	gone     bool            // with lost: bytes that could be read before can no longer be read
-	held     *admission.Turn // the caller's turn, while a function of the reader runs
+	held     *admission.Turn // the caller's turn, while a function of the reader runs, or the stream begins
+	lease    *time.Timer     // gives the turn back if the stream does not read on soon; nil while it reads
 	begins   bool            // the first batch of a replay was not filled yet
 
 	predecessor replaydv1.EndReason // how the previous replay ended
