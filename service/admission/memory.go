@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // There returns the memory that the process may use, in bytes: the least limit of its control groups, or the memory of the
@@ -77,15 +78,16 @@ func Tune(there int64) {
 // does nothing.
 func (c *Control) Pace(live func() int64, set func(percent int)) {
 	if c.limits.All[Memory] > 0 {
-		c.pacer = &pacer{set: set, live: live, percent: usualPercent}
-		c.collected()
+		c.pacer = &pacer{set: set, percent: usualPercent}
+		c.collected(live)
 	}
 }
 
-// collected adjusts the percentage, now and after each garbage collection.
-func (c *Control) collected() {
+// collected adjusts the percentage to the heap that live returns, now and after each garbage collection.
+func (c *Control) collected(live func() int64) {
+	c.pacer.live.Store(live())
 	c.pace()
-	runtime.AddCleanup(new([8]*Control), (*Control).collected, c) // what is tiny is not collected by itself
+	runtime.AddCleanup(new([8]*Control), c.collected, live) // what is tiny is not collected by itself
 }
 
 // Live returns how large the heap was after the last garbage collection, in bytes.
@@ -99,8 +101,8 @@ func Live() int64 {
 type pacer struct {
 	mu      sync.Mutex
 	set     func(percent int)
-	live    func() int64
 	percent int
+	live    atomic.Int64 // the heap after the last garbage collection, in bytes
 }
 
 const (
@@ -131,7 +133,7 @@ func (c *Control) pace() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if percent := percentOf(c.Taken(Memory), p.live(), c.limits.All[Memory]); percent != p.percent {
+	if percent := percentOf(c.Taken(Memory), p.live.Load(), c.limits.All[Memory]); percent != p.percent {
 		p.percent = percent
 		p.set(percent)
 	}
