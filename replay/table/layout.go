@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// Layout says which columns the tables of a format have. It is immutable.
+// Layout says which columns the tables of a format have. Its columns never change.
 type Layout struct {
 	Format *Format
 
 	fields [][]Field // by kind: the columns that the table has
 	there  [][]bool  // by kind, for all columns of the format in preorder: whether the table has the column
-	shared bool
+	memos  sync.Map  // of kinds, see Memo
 }
 
 // Layout returns the layout with all columns. It has the columns of resolved players only if resolved is true. Both layouts of a
@@ -26,7 +27,7 @@ func (f *Format) Layout(resolved bool) *Layout {
 }
 
 func (f *Format) newLayout(resolved bool) *Layout {
-	l := &Layout{Format: f, shared: true}
+	l := &Layout{Format: f}
 	for k := range f.Kinds {
 		all := f.columns[k]
 		there := make([]bool, width(all))
@@ -142,8 +143,14 @@ func remaining(fields []Field, there []bool) []Field {
 // Fields returns the columns of the table of a kind, in order.
 func (l *Layout) Fields(kind uint8) []Field { return l.fields[kind] }
 
-// Shared reports whether Format.Layout has made the layout.
-func (l *Layout) Shared() bool { return l.shared }
+// Memo returns what the first call for the kind made. It lives as long as the layout. It is safe for concurrent use.
+func (l *Layout) Memo(kind uint8, first func() any) any {
+	if v, ok := l.memos.Load(kind); ok {
+		return v
+	}
+	v, _ := l.memos.LoadOrStore(kind, first())
+	return v
+}
 
 // MaxRow returns the largest size of a row of the table of a kind, if it is known: if there are no texts, and no lists but the
 // warnings of events.

@@ -28,9 +28,9 @@ type Options struct {
 
 // kind holds the state of an Encoder for the tables of a kind.
 type kind struct {
-	schema *arrow.Schema
-	narrow *narrow       // nil if columns have the types of the schema
-	sent   *arrow.Schema // the schema that was sent last
+	*about
+	narrow *narrow // nil if columns have the types of the schema
+	begun  bool    // a schema was sent
 }
 
 // NewEncoder returns an encoder.
@@ -56,7 +56,7 @@ func (e *Encoder) AppendEmpty(b []byte, field protowire.Number, set *table.Set, 
 func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]byte, error) {
 	k := e.kinds[t.Kind]
 	if k == nil {
-		k = &kind{schema: Schema(t.Layout, t.Kind)}
+		k = &kind{about: aboutOf(t.Layout, t.Kind)}
 		if e.options.Narrow {
 			k.narrow = newNarrow(k.schema, t)
 		}
@@ -65,19 +65,19 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	w := workspaces.Get().(*workspace)
 	defer w.free()
 	w.record.rows = t.Rows
-	present := k.schema
+	news := !k.begun
 	if k.narrow != nil {
-		present = k.narrow.add(w, t)
+		news = k.narrow.add(w, t) || news
 	} else {
 		w.addAll(t.Columns)
 	}
 	var schema []byte
-	if k.sent != present {
+	if news {
 		var err error
-		if schema, err = SchemaMessage(present); err != nil {
+		if schema, err = k.message(k.narrow); err != nil {
 			return b, err
 		}
-		k.sent = present
+		k.begun = true
 	}
 	if e.options.Compress {
 		w.pack()

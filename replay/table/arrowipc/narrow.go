@@ -14,9 +14,8 @@ const TypeKey = "replayd.type"
 // narrow adds the rows of a kind's tables, whose columns have small forms. A column begins with its smallest form, and
 // takes the next one when the values of a table do not fit. It never goes back, so the schema changes a few times at most.
 type narrow struct {
-	wide   *arrow.Schema
-	schema *arrow.Schema // for the present forms; nil before the first table
-	forms  [][]form      // by column: the form in use, then the larger ones; empty for a column without small forms
+	wide  *arrow.Schema
+	forms [][]form // by column: the form in use, then the larger ones; empty for a column without small forms
 }
 
 // form is a way to send the values of a column.
@@ -68,11 +67,9 @@ func formsOf(t table.Type, index int) []form {
 	return small[t]
 }
 
-// add adds the rows of a table, and returns their schema. It differs from the previous table's if a column has taken another form.
-// What it adds is valid until s is reset.
-func (n *narrow) add(w *workspace, t *table.Table) *arrow.Schema {
+// add adds the rows of a table, and reports whether a column has taken another form. What it adds is valid until w is freed.
+func (n *narrow) add(w *workspace, t *table.Table) (changed bool) {
 	w.columns.reset()
-	changed := n.schema == nil
 	rest := t.Columns
 	for i := range n.forms {
 		rest = skip(rest)
@@ -84,14 +81,19 @@ func (n *narrow) add(w *workspace, t *table.Table) *arrow.Schema {
 		}
 		rest = rest[rest[0].Width():]
 	}
-	if changed {
-		n.schema = n.present()
-	}
-	return n.schema
+	return changed
 }
 
-// present returns the schema of the present forms.
-func (n *narrow) present() *arrow.Schema {
+// key appends what distinguishes the schema of the present forms.
+func (n *narrow) key(to []byte) []byte {
+	for _, forms := range n.forms {
+		to = append(to, byte(len(forms)))
+	}
+	return to
+}
+
+// schema returns the schema of the present forms.
+func (n *narrow) schema() *arrow.Schema {
 	fields := n.wide.Fields()
 	for i := range fields {
 		f := &fields[i]

@@ -18,11 +18,18 @@ import (
 )
 
 // TestNarrow checks the types of the columns of one table after another: each column takes the smallest that holds its values and
-// those before, and the schema is sent when one changes. That the values are right is in package streamtest.
+// those before, and the schema is sent when one changes. A second encoder finds messages that the first has made. That the values are right is
+// in package streamtest.
 func TestNarrow(t *testing.T) {
+	l := layout(t, []string{"offset", "at_tick", "time", "dx", "x"})
+	narrowed(t, l)
+	narrowed(t, l)
+}
+
+func narrowed(t *testing.T, l *table.Layout) {
+	t.Helper()
 	type move = teehistorian.PlayerDiff
-	columns := []string{"offset", "at_tick", "time", "dx", "x"}
-	set := table.NewSet(layout(t, columns))
+	set := table.NewSet(l)
 	set.TicksPerSecond = 50
 	encoder := arrowipc.NewEncoder(arrowipc.Options{Narrow: true})
 	var schema []byte

@@ -1,6 +1,7 @@
 package arrowipc
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,20 +20,51 @@ const (
 // names is the type of a column of names.
 var names = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
 
-// schemaKey identifies a schema.
-type schemaKey struct {
-	layout *table.Layout
-	kind   uint8
+// about is what a layout keeps about the table of a kind.
+type about struct {
+	schema *arrow.Schema
+
+	mu       sync.Mutex
+	messages map[string][]byte // of schemas, by the forms of their columns
 }
 
-var schemas sync.Map // of schemaKey to *arrow.Schema, of shared layouts
+// maxMessages is the number of a table's messages that are kept. Demos of one game need one or two.
+const maxMessages = 4
 
-// Schema returns the schema of the table of a kind. It makes the schema of a shared layout only once.
-func Schema(l *table.Layout, kind uint8) *arrow.Schema {
-	key := schemaKey{l, kind}
-	if s, ok := schemas.Load(key); ok {
-		return s.(*arrow.Schema)
+func aboutOf(l *table.Layout, kind uint8) *about {
+	return l.Memo(kind, func() any { return &about{schema: newSchema(l, kind), messages: map[string][]byte{}} }).(*about)
+}
+
+// message returns the IPC message of the schema, or of that of n if n is not nil. It must not be changed.
+func (a *about) message(n *narrow) ([]byte, error) {
+	var buf [64]byte
+	key, schema := buf[:0], a.schema
+	if n != nil {
+		key = n.key(key)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m := a.messages[string(key)]; m != nil {
+		return m, nil
+	}
+	if n != nil {
+		schema = n.schema()
+	}
+	m, err := SchemaMessage(schema)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.messages) >= maxMessages {
+		clear(a.messages)
+	}
+	a.messages[string(key)] = slices.Clone(m)
+	return m, nil
+}
+
+// Schema returns the schema of the table of a kind. It makes the schema of a layout only once.
+func Schema(l *table.Layout, kind uint8) *arrow.Schema { return aboutOf(l, kind).schema }
+
+func newSchema(l *table.Layout, kind uint8) *arrow.Schema {
 	all := l.Fields(kind)
 	fields := make([]arrow.Field, len(all))
 	for i := range all {
@@ -40,11 +72,7 @@ func Schema(l *table.Layout, kind uint8) *arrow.Schema {
 	}
 	k := &l.Format.Kinds[kind]
 	about := arrow.MetadataFrom(map[string]string{FormatKey: l.Format.Name, KindKey: k.Name, CommentKey: k.Comment})
-	s := arrow.NewSchema(fields, &about)
-	if l.Shared() {
-		schemas.Store(key, s)
-	}
-	return s
+	return arrow.NewSchema(fields, &about)
 }
 
 func fieldOf(f *table.Field) arrow.Field {
