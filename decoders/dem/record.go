@@ -38,6 +38,10 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 	d.out.startRecord(d.in.Head.Offset, d.in.Head.Tick, d.in.Head.Command)
 	d.reportSkipped()
 	if d.in.Head.Compressed {
+		if d.in.Head.Command == record.CmdSendTables && d.opts.Schemas != nil {
+			d.packedSendTables(payload)
+			return false, nil
+		}
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {
 			return false, nil

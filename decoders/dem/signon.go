@@ -19,8 +19,25 @@ type listReader struct {
 	event   *eventType // of a game event that holds an entry of the combat log
 }
 
-// decodeSendTables reads the schema.
-func (d *Decoder) decodeSendTables(payload []byte) {
+// packedSendTables reads the schema of a compressed record. If it is kept, the record need not be decompressed.
+func (d *Decoder) packedSendTables(packed []byte) {
+	key := schema.KeyOf(packed, d.dotaBuild())
+	if s := d.opts.Schemas.cache.Packed(key); s != nil {
+		d.useSchema(s, true)
+		return
+	}
+	payload, ok := d.inflateRecord(packed)
+	if !ok {
+		return
+	}
+	m := pb.NewReader(payload)
+	if alone := m.Next() && m.Num == 1 && len(m.Rest()) == 0; d.decodeSendTables(payload) && alone {
+		d.opts.Schemas.cache.Pack(key, d.world.schema)
+	}
+}
+
+// decodeSendTables reads the schema. It reports whether entities can be decoded with it.
+func (d *Decoder) decodeSendTables(payload []byte) bool {
 	var data []byte
 	for m := d.record("CDemoSendTables", payload); m.Next(); {
 		if m.Num == 1 {
@@ -29,6 +46,7 @@ func (d *Decoder) decodeSendTables(payload []byte) {
 	}
 	s, ok := d.opts.Schemas.get(data, d.dotaBuild())
 	d.useSchema(s, ok)
+	return ok
 }
 
 func (d *Decoder) useSchema(s *schema.Schema, ok bool) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/golang/snappy"
 	cmpgo "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -466,6 +467,50 @@ func TestInferredOnce(t *testing.T) {
 	}
 	if n := schemas.lessons.list.Len(); n != len(demos) {
 		t.Errorf("inferred %d times, want %d", n, len(demos))
+	}
+}
+
+// TestPackedSchema: a decoder finds a schema by its compressed record, without the contents. What else is in the record, faults of it, and the
+// build of the game are as without.
+func TestPackedSchema(t *testing.T) {
+	sends := demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{{Name: "m_ulTeamLogo", Type: "uint64"}}})
+	play := func(build int, packed []byte) []byte {
+		d := demtest.New()
+		d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+		d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(
+			demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1).Text(14, fmt.Sprintf("/dota_v%d/dota", build))}))
+		d.Record(demtest.CmdSendTables|64, -1, packed)
+		d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
+		e := &demtest.Entities{ClassBits: 1}
+		e.Create(1, 0, 10, demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.Bits(1, 64) }})
+		d.Packet(0, e.Message(false))
+		d.Record(demtest.CmdStop, 1, nil)
+		d.Record(demtest.CmdFileInfo, 1, nil)
+		return d.Bytes()
+	}
+	pack := func(record []byte) []byte { return snappy.Encode(nil, record) }
+	var schemas Schemas
+	for _, test := range []struct {
+		what     string
+		demo     []byte
+		inflates bool // at the second time, too
+	}{
+		{"one build", play(1020, pack(sends)), false},
+		{"another build", play(2000, pack(sends)), false},
+		{"an unknown field behind", play(1020, pack(slices.Concat(sends, demtest.Proto(nil).Varint(9, 1)))), true},
+		{"an unknown field before", play(1020, pack(slices.Concat(demtest.Proto(nil).Varint(9, 1), sends))), true},
+		{"damaged", play(1020, pack(sends)[1:]), false},
+		{"no schema", play(1020, pack(demtest.Proto(nil).Bytes(1, []byte{200}))), true},
+	} {
+		for i := range 3 {
+			got, want := tell(t, test.demo, Options{Schemas: &schemas}), tell(t, test.demo, Options{})
+			if diff := cmpgo.Diff(want.d.Health(), got.d.Health()); diff != "" || !maps.EqualFunc(want.events, got.events, maps.Equal) || want.faults != got.faults {
+				t.Errorf("%s: %s", test.what, diff)
+			}
+			if inflates := got.d.inflated != nil; i > 0 && inflates != test.inflates {
+				t.Errorf("%s: decompressed: %v", test.what, inflates)
+			}
+		}
 	}
 }
 

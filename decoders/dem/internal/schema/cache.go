@@ -11,12 +11,22 @@ import (
 // Cache keeps the most recently used compiled schemas. The zero value is empty. It is safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
-	schemas share.Recent[cacheKey, *Schema]
+	schemas share.Recent[Key, *Schema]
+	packed  share.Recent[Key, Key] // of their contents, by compressed records
 }
 
-type cacheKey [sha256.Size]byte
+// Key identifies bytes from which a schema is compiled, and for which build.
+type Key [sha256.Size]byte
 
-// maxSchemas is the number of schemas that are kept. One takes about 2 MB.
+// KeyOf returns the key of bytes. Nobody can make others with the same one.
+func KeyOf(data []byte, dotaBuild int) (key Key) {
+	h := sha256.New()
+	h.Write(data)
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(dotaBuild)))
+	return Key(h.Sum(key[:0]))
+}
+
+// maxSchemas is the number of schemas that are kept, and of the compressed records that are known. A schema takes about 2 MB.
 const maxSchemas = 8
 
 // Len returns the number of kept schemas.
@@ -28,10 +38,7 @@ func (c *Cache) Len() int {
 
 // Get returns the same results as Parse, but compiles a schema only once for the same data and build.
 func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
-	h := sha256.New()
-	h.Write(data)
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(dotaBuild)))
-	key := cacheKey(h.Sum(nil))
+	key := KeyOf(data, dotaBuild)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s, ok = c.schemas.Get(key); ok {
@@ -44,4 +51,20 @@ func (c *Cache) Get(data []byte, dotaBuild int) (s *Schema, ok bool) {
 	s.Sum = key
 	c.schemas.Put(key, s, maxSchemas)
 	return s, true
+}
+
+// Packed returns the kept schema for which Pack was called with the key of its compressed record, or nil.
+func (c *Cache) Packed(key Key) *Schema {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum, _ := c.packed.Get(key)
+	s, _ := c.schemas.Get(sum)
+	return s
+}
+
+// Pack notes that a compressed record has the contents of which Get returned the schema s, and nothing else.
+func (c *Cache) Pack(key Key, s *Schema) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.packed.Put(key, s.Sum, maxSchemas)
 }

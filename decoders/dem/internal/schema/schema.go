@@ -3,7 +3,6 @@ package schema
 
 import (
 	"bytes"
-	"crypto/sha256"
 
 	"github.com/replayd/replayd/decoders/dem/internal/lexicon"
 	"github.com/replayd/replayd/decoders/dem/internal/pb"
@@ -21,7 +20,7 @@ type Schema struct {
 	// Unknown counts the unknown fields of the send tables.
 	Unknown pb.Log
 	// Sum identifies the contents of a schema that a Cache returned.
-	Sum [sha256.Size]byte
+	Sum Key
 	// Held is the approximate memory that it takes, in bytes.
 	Held int
 }

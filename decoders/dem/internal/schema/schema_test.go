@@ -256,3 +256,35 @@ func TestCache(t *testing.T) {
 		t.Error("what cannot be read is kept")
 	}
 }
+
+// TestPacked: a schema is found by its compressed record, for one build, as long as it is kept.
+func TestPacked(t *testing.T) {
+	var c schema.Cache
+	packed, data := []byte("packed"), tables(demtest.Serializer{Name: "C"})
+	key := schema.KeyOf(packed, 1)
+	s, ok := c.Get(data, 1)
+	if !ok || c.Packed(key) != nil {
+		t.Fatal("a record is known that nobody has decompressed")
+	}
+	c.Pack(key, s)
+	if c.Packed(key) != s || c.Packed(schema.KeyOf(packed, 2)) != nil || c.Packed(schema.KeyOf(packed[1:], 1)) != nil {
+		t.Error("not the schema of the record and build")
+	}
+	for i := range 20 {
+		if _, ok := c.Get(data, 2+i); !ok {
+			t.Fatal("the schema cannot be read")
+		}
+	}
+	if got := c.Packed(key); got != nil {
+		t.Error("a schema is found that is not kept")
+	}
+	if s, ok = c.Get(data, 1); !ok || c.Packed(key) != s {
+		t.Error("a schema that is compiled again is not found")
+	}
+	for i := range 20 {
+		c.Pack(schema.KeyOf(packed, 2+i), s)
+	}
+	if c.Packed(key) != nil {
+		t.Error("more records are known than schemas are kept")
+	}
+}
