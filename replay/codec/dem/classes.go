@@ -44,5 +44,5 @@ func (f *entityFilter) wantsClass(name string) bool {
 // wantsField reports whether a field of a class may be delivered in any event.
 func (f *entityFilter) wantsField(class, field string) bool {
 	c := f.Class(class)
-	return c.Wants(f.Field(field), entityKinds...)
+	return c.Wants(f.Field(field), fieldKinds...)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -158,5 +160,26 @@ func TestUnknownFieldsOnRequest(t *testing.T) {
 		if fields := end.GetDem().GetUnknownFields(); faults != test.want || len(fields) == 0 || end.GetDem().GetFaults() != 0 {
 			t.Errorf("%s: %d faults, not %d; %v", name, faults, test.want, fields)
 		}
+	}
+}
+
+// TestSkippedBesideDeletions: a filter for whole events without fields, as those of deleted entities, does not ask for the fields of others.
+func TestSkippedBesideDeletions(t *testing.T) {
+	health := &replaydv1.EventFilter{Kinds: []string{"entity_updated"}, Dem: &replaydv1.DemFilter{Fields: []string{"m_iHealth"}}}
+	summary := func(include ...*replaydv1.EventFilter) *demv1.Summary {
+		f, err := filter.Compile(&encoder.Codec.Filters, include, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := open(t, demtest.Match(), codec.Options{Filter: f})
+		read(t, r, 512)
+		var end replaydv1.StreamEnd
+		r.Summarize(&end)
+		return end.GetDem()
+	}
+	want := summary(health)
+	got := summary(health, &replaydv1.EventFilter{Kinds: []string{"entity_deleted", "entity_left"}})
+	if want.GetEntitySkips() == 0 || !proto.Equal(got, want) {
+		t.Errorf("%v, not %v", got, want)
 	}
 }

@@ -161,15 +161,20 @@ func enumNames(names map[int32]string) (out []string) {
 	return out
 }
 
-// entityKinds are the kinds of events about an entity.
-var entityKinds = func() (kinds []uint8) {
+// entityKinds are the kinds of events about an entity, and fieldKinds those of them that have fields.
+var (
+	entityKinds = kindsWith(func(k int) bool { return properties[k].Classes })
+	fieldKinds  = kindsWith(func(k int) bool { return properties[k].Fields })
+)
+
+func kindsWith(has func(k int) bool) (kinds []uint8) {
 	for k := range properties {
-		if properties[k].Classes {
+		if has(k) {
 			kinds = append(kinds, uint8(k))
 		}
 	}
 	return kinds
-}()
+}
 
 func nth(players []int32, i int) int32 {
 	if i >= len(players) {
