@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ._tables import Collector, _widen, need, tables_of
@@ -15,9 +14,6 @@ if TYPE_CHECKING:
 
 _NUMBERS = {"int", "uint", "float", "bool", "handle"}
 """The cases of a value that are numbers. A field whose values have several of these is a column of numbers."""
-
-_NO_CASE = -1
-"""The case of a change to a value that is not known."""
 
 
 class EntityCollector:
@@ -95,29 +91,29 @@ class EntityCollector:
         deleted = whole["deleted"][order]
         ticks = whole["at_tick"][order]
         if self._every is None:
-            picked = np.flatnonzero(changed & ~deleted)
-            shown = ticks[picked]
+            rows = np.flatnonzero(changed & ~deleted)
+            rows = rows[np.argsort(ticks[rows], kind="stable")]
         else:
-            picked, shown = self._sampled(ticks, slot, deleted)
-        by_tick = np.argsort(shown, kind="stable")
-        picked, shown = picked[by_tick], shown[by_tick]
-        if self._every is None:
-            times = whole["time"].take(arrow.array(order[picked]))
-        else:
-            rate = self._ticks_per_second
-            times = arrow.array(shown / rate if rate else [None] * len(shown), arrow.float64())
-        result = {
-            "at_tick": arrow.array(shown, arrow.int32()), "time": times,
-            "entity": arrow.array(slot[picked], arrow.uint32()), "serial": arrow.array(serial[picked], arrow.uint32()),
-            "class": whole["class"].take(arrow.array(order[picked])),
+            rows = np.arange(len(order))
+        at = arrow.array(order[rows])
+        made: dict[str, Any] = {
+            "entity": arrow.array(slot[rows], arrow.uint32()), "serial": arrow.array(serial[rows], arrow.uint32()),
+            "class": whole["class"].take(at),
         }  # fmt: skip
         for name in changes.names():
             if name in sources:
-                result |= changes.columns(name, sources[name][picked])
+                made |= changes.columns(name, sources[name][rows])
             else:
-                result[name] = arrow.nulls(len(picked))
-        made: pyarrow.Table = arrow.table(result)
-        return made
+                made[name] = arrow.nulls(len(rows))
+        if self._every is None:
+            shown, times = ticks[rows], whole["time"].take(at)
+        else:
+            rate = self._ticks_per_second
+            held, shown = self._sampled(ticks, slot, deleted)
+            made = dict(zip(made, arrow.record_batch(made).take(arrow.array(held)).columns))
+            times = arrow.array(shown / rate) if rate else arrow.nulls(len(shown), arrow.float64())
+        result: pyarrow.Table = arrow.table({"at_tick": arrow.array(shown, arrow.int32()), "time": times} | made)
+        return result
 
     def _rows(self, kind: str, part: Any) -> dict[str, Any]:
         """The properties of the rows of a part."""
@@ -137,26 +133,28 @@ class EntityCollector:
         }  # fmt: skip
 
     def _sampled(self, ticks: Any, slot: Any, deleted: Any) -> tuple[Any, Any]:
-        """The rows that hold at the sampled ticks, and these ticks."""
+        """The rows that hold at the sampled ticks, and these ticks, in their order."""
         np, every = self._numpy, self._every
         first = np.maximum(ticks, 0)
         until = np.full(len(ticks), max(first.max(), self._last) + 1)  # the tick from which on the row no longer holds
         same = slot[1:] == slot[:-1]  # a slot that is used again ends the life before, if that was not told
         until[:-1][same] = first[1:][same]
         until[deleted] = first[deleted]
-        begin, end = -(-first // every), -(-until // every)
-        counts = np.maximum(end - begin, 0)
-        picked = np.repeat(np.arange(len(ticks)), counts)
-        nth = np.arange(len(picked)) - np.repeat(np.cumsum(counts) - counts, counts)
-        return picked, (begin[picked] + nth) * every
+        begin = -(-first // every)
+        counts = np.maximum(-(-until // every) - begin, 0)
+        ends = np.cumsum(counts)
+        samples = np.arange(ends[-1], dtype=np.int32) + np.repeat((begin - ends + counts).astype(np.int32), counts)
+        ordered = np.argsort(samples, kind="stable")
+        return np.repeat(np.arange(len(ticks)), counts)[ordered], samples[ordered] * every
 
 
 class _Field:
-    """The changes of one field: their numbers, and the rows that they are in."""
+    """The changes of one field: their numbers, the rows that they are in, and the cases of their values."""
 
     def __init__(self) -> None:
         self.changes: list[Any] = []
         self.rows: list[Any] = []
+        self.kinds: set[str] = set()
 
 
 class _Changes:
@@ -169,7 +167,6 @@ class _Changes:
         self._patterns = patterns
         self._count = 0
         self._parts: list[Any] = []
-        self._cases: list[Any] = []
         self._values: dict[str, Any] = {}
         self.fields: dict[str, _Field] = {}
 
@@ -182,15 +179,16 @@ class _Changes:
         codes = names.indices.to_numpy()
         ordered = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))
+        cases = changes.field("value_case")
+        known = cases.dictionary.to_pylist()
+        cases = cases.indices.fill_null(len(known)).to_numpy()  # of a change to a value that is not known, one more
         for name, begin, end in zip(names.dictionary.to_pylist(), (0, *ends), ends):
             if begin < end and any(fnmatchcase(name, pattern) for pattern in self._patterns):
                 at = ordered[begin:end]
                 field = self.fields.setdefault(name, _Field())
                 field.changes.append(at + self._count)
                 field.rows.append(rows[at])
-        cases = changes.field("value_case")
-        known = [changes.type.get_field_index(case) for case in cases.dictionary.to_pylist()]
-        self._cases.append(np.array([*known, _NO_CASE])[cases.indices.fill_null(len(known)).to_numpy()])
+                field.kinds.update(case for case, count in zip(known, np.bincount(cases[at], minlength=len(known))) if count)
         self._parts.append(changes)
         self._count += len(changes)
 
@@ -205,8 +203,7 @@ class _Changes:
         """The columns of a field: one, or for vectors one for each coordinate. source are the numbers of its changes that have the values of
         the rows, -1 of rows without."""
         np, arrow, compute = self._numpy, self._arrow, self._compute
-        changes = np.concatenate(self.fields[name].changes)
-        kinds = {self._parts[0].type[int(case)].name for case in np.unique(self._case[changes]) if case != _NO_CASE}
+        changes, kinds = np.concatenate(self.fields[name].changes), self.fields[name].kinds
         without = source < 0
         at = arrow.array(changes[source], mask=without if without.any() else None)
 
@@ -217,15 +214,11 @@ class _Changes:
             vectors = self._all("vector")
             return {f"{name}.{axis.name}": compute.struct_field(vectors, axis.name).take(at) for axis in vectors.type}
         if len(kinds) == 1:
-            return {name: self._all(kinds.pop()).take(at)}
+            return {name: self._all(*kinds).take(at)}
         if not kinds or not kinds <= _NUMBERS | {"text"}:
             return {name: arrow.nulls(len(source))}
         kind = arrow.string() if "text" in kinds else arrow.float64() if "float" in kinds else arrow.int64()
         return {name: compute.coalesce(*(of(case, kind) for case in sorted(kinds)))}
-
-    @cached_property
-    def _case(self) -> Any:
-        return self._numpy.concatenate(self._cases)
 
     def _all(self, case: str) -> Any:
         """The values of all changes that are of a case."""
