@@ -56,13 +56,22 @@ def test_events_that_are_dropped_are_used_again(counts: tuple[int, ...], new: in
             made.append(event.sequence)
             yield event
 
+    checks: list[bool] = []
+    dropped = _stream.Events._dropped
+
+    def checked(events: _stream.Events) -> bool:
+        checks.append(dropped(events))
+        return checks[-1]
+
     monkeypatch.setattr(_stream, "made", counted)
+    monkeypatch.setattr(_stream.Events, "_dropped", checked)
     events, seen = _stream.Events(), []
     for answer in responses(*counts):
         for event in events(answer):
             seen.append(read(event))
     assert seen == expected(*counts)
     assert len(made) == new  # the last of each batch, which the variable of the loop has, and those by which batches grow
+    assert len(checks) == sum(map(bool, counts))  # a check takes as long as all else that is done for a batch
 
 
 KEEP: list[Callable[[replayd.Event], Any]] = [lambda event: event, copy.copy, lambda event: event.to_dict]

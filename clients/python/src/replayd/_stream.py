@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from ._event import Batch, Event, made
@@ -81,8 +80,8 @@ class Events:
 
     def _dropped(self) -> bool:
         """Whether only self has self._batch and its events."""
-        references: int = sum(map(getrefcount, chain(self._events, (self._batch,))))
-        return references == (len(self._events) + 1) * (_ALONE + 1)
+        references: int = sum(map(getrefcount, self._events), getrefcount(self._batch))
+        return references == len(self._events) * (_ALONE + 1) + _ALONE
 
     def __call__(self, response: stream_pb2.StreamEventsResponse) -> Iterable[Any]:
         """The events of a response, including those of a state."""
@@ -93,8 +92,8 @@ class Events:
             self._events.pop()
         if not self._dropped():
             self._part()
-        if not self._dropped():
-            self._batch, self._events = Batch.__new__(Batch), []
+            if not self._dropped():
+                self._batch, self._events = Batch.__new__(Batch), []
         self._batch.__dict__ = vars(batch)
         del self._events[last:]
         self._events += made(self._batch, range(len(self._events), last))
