@@ -10,7 +10,8 @@ import (
 	"github.com/replayd/replayd/replay/codec/protoappend"
 )
 
-// Column holds the values of one column, in the memory layout of Arrow: little endian, bits from the lowest.
+// Column holds the values of one column, in the memory layout of Arrow: little endian, bits from the lowest. It is complete once Set.Table or
+// Set.All has returned its table.
 type Column struct {
 	Field *Field
 	// Off is true for a column that the table does not have. Nothing is appended to it.
@@ -28,11 +29,12 @@ type Column struct {
 	// Names is the dictionary of a column of type Name.
 	Names *Names
 
-	below int  // the number of columns below this one
-	item  int  // rowBytes of a list's elements
-	late  int  // in a struct: how many missing values the columns below still lack
-	size  *int // Set.size
-	refs  func(uint32) string
+	below  int  // the number of columns below this one
+	item   int  // rowBytes of a list's elements
+	late   int  // the number of missing values at the end, which are only counted so far
+	marked int  // the number of values that have a bit in Valid. Those from there to Len are not missing
+	size   *int // Set.size
+	refs   func(uint32) string
 }
 
 func newColumns(fields []Field, there []bool, to []Column, s *Set) []Column {
@@ -57,7 +59,7 @@ func newColumns(fields []Field, there []bool, to []Column, s *Set) []Column {
 
 // reset empties a column and keeps memory of a moderate size.
 func (c *Column) reset() {
-	c.Len, c.Nulls, c.late = 0, 0, 0
+	c.Len, c.Nulls, c.late, c.marked = 0, 0, 0, 0
 	c.Valid, c.Data = keep(c.Valid), keep(c.Data)
 	if c.Offsets != nil {
 		if cap(c.Offsets) > kept/4 {
@@ -98,23 +100,12 @@ func keep(b []byte) []byte {
 	return b[:0]
 }
 
-// there counts a value that is not missing.
-func (c *Column) there() {
-	if c.Nulls > 0 {
-		c.mark(true)
+// there counts n values that are not missing. The caller appends their data then.
+func (c *Column) there(n int) {
+	if c.late > 0 {
+		c.catchUp()
 	}
-	c.Len++
-}
-
-// allThere counts n values that are not missing.
-func (c *Column) allThere(n int) {
-	if c.Nulls == 0 {
-		c.Len += n
-		return
-	}
-	for range n {
-		c.there()
-	}
+	c.Len += n
 }
 
 // grow makes the data n bytes longer, and returns these bytes. Their content is undefined.
@@ -127,29 +118,50 @@ func (c *Column) grow(n int) []byte {
 	return c.Data[had:]
 }
 
-// missing counts a missing value. It adds no data.
-func (c *Column) missing() {
-	if c.Nulls == 0 {
-		c.Valid = c.Valid[:0]
-		for range (c.Len + 7) / 8 {
-			c.Valid = append(c.Valid, 0xff)
-		}
-	}
-	c.Nulls++
-	c.mark(false)
-	c.Len++
+// catchUp appends the missing values that were only counted. Columns below it get none.
+func (c *Column) catchUp() {
+	n := c.late
+	c.mark(n)
+	c.fill(n)
+	c.late, c.Nulls = 0, c.Nulls+n
 }
 
-func (c *Column) mark(valid bool) {
-	i := c.Len >> 3
-	if i == len(c.Valid) {
-		c.Valid = append(c.Valid, 0)
+// mark brings the bits of values up to date, for n missing values behind them.
+func (c *Column) mark(n int) {
+	c.Valid = appendBits(c.Valid, c.marked, c.Len-c.marked, 0xff)
+	c.Valid = appendBits(c.Valid, c.Len, n, 0)
+	c.marked = c.Len + n
+}
+
+// appendBits appends n times the bit of which all is made to bits, of which there are some.
+func appendBits(bits []byte, some, n int, all byte) []byte {
+	if used := some & 7; used > 0 {
+		last := &bits[some>>3]
+		*last = *last&(1<<used-1) | all<<used
 	}
-	if bit := byte(1) << (c.Len & 7); valid {
-		c.Valid[i] |= bit
-	} else {
-		c.Valid[i] &^= bit
+	for len(bits) < (some+n+7)>>3 {
+		bits = append(bits, all)
 	}
+	return bits
+}
+
+// fill appends the data of n values without any: zeros, and empty texts and lists.
+func (c *Column) fill(n int) {
+	switch c.Field.Type {
+	case Bool:
+		clear(c.grow((c.Len+n+7)>>3 - len(c.Data)))
+	case Text, Binary, List:
+		last := c.Offsets[len(c.Offsets)-1]
+		for range n {
+			c.Offsets = append(c.Offsets, last)
+		}
+	case Name:
+		c.Names.ofString("", c.size) // index 0 must exist
+		fallthrough
+	default:
+		clear(c.grow(n * c.Field.Type.bytes()))
+	}
+	c.Len += n
 }
 
 // Int32 appends a value.
@@ -163,7 +175,7 @@ func (c *Column) Uint32(v uint32) {
 }
 
 func (c *Column) uint32(v uint32) {
-	c.there()
+	c.there(1)
 	c.Data = binary.LittleEndian.AppendUint32(c.Data, v)
 }
 
@@ -178,7 +190,7 @@ func (c *Column) Uint64(v uint64) {
 }
 
 func (c *Column) uint64(v uint64) {
-	c.there()
+	c.there(1)
 	c.Data = binary.LittleEndian.AppendUint64(c.Data, v)
 }
 
@@ -193,18 +205,16 @@ func (c *Column) Time(v decoders.Time) { c.Uint64(uint64(v)) }
 
 // Bool appends a value.
 func (c *Column) Bool(v bool) {
-	if !c.Off {
-		c.bit(v)
-		c.there()
+	if c.Off {
+		return
 	}
-}
-
-func (c *Column) bit(v bool) {
-	if c.Len&7 == 0 {
+	c.there(1)
+	i := c.Len - 1
+	if i&7 == 0 {
 		c.Data = append(c.Data, 0)
 	}
 	if v {
-		c.Data[c.Len>>3] |= 1 << (c.Len & 7)
+		c.Data[i>>3] |= 1 << (i & 7)
 	}
 }
 
@@ -213,7 +223,7 @@ func (c *Column) Text(v []byte) {
 	if c.Off {
 		return
 	}
-	c.there()
+	c.there(1)
 	c.Data = protoappend.Text(c.Data, v)
 	c.close(len(v))
 }
@@ -223,7 +233,7 @@ func (c *Column) Binary(v []byte) {
 	if c.Off {
 		return
 	}
-	c.there()
+	c.there(1)
 	c.Data = append(c.Data, v...)
 	c.close(len(v))
 }
@@ -236,6 +246,7 @@ func (c *Column) close(n int) {
 // Name appends a text to a column of names.
 func (c *Column) Name(v []byte) {
 	if !c.Off {
+		c.there(1)
 		c.index(c.Names.of(v, c.size))
 	}
 }
@@ -245,6 +256,7 @@ func (c *Column) Enum(v int32) {
 	if c.Off {
 		return
 	}
+	c.there(1)
 	i, known := c.Names.number(v)
 	if !known {
 		name, named := c.Field.Enum[v]
@@ -262,6 +274,7 @@ func (c *Column) Ref(id uint32) {
 	if c.Off {
 		return
 	}
+	c.there(1)
 	i, known := c.Names.ref(id)
 	if !known {
 		i = c.Names.of([]byte(c.refs(id)), c.size)
@@ -270,90 +283,56 @@ func (c *Column) Ref(id uint32) {
 	c.index(i)
 }
 
-func (c *Column) index(i int32) {
-	c.there()
-	c.Data = binary.LittleEndian.AppendUint32(c.Data, uint32(i))
-}
+func (c *Column) index(i int32) { c.Data = binary.LittleEndian.AppendUint32(c.Data, uint32(i)) }
 
 // Items begins a list of n elements, which the caller appends to the next column.
 func (c *Column) Items(n int) {
 	if c.Off {
 		return
 	}
-	c.there()
+	c.there(1)
 	c.Offsets = append(c.Offsets, c.Offsets[len(c.Offsets)-1]+int32(n))
 	*c.size += n * c.item
 }
 
 // Fields begins a struct, the first of the columns. The caller appends its fields to the next columns.
-func Fields(c []Column) {
+func Fields(c []Column) { BeginFields(c, 1) }
+
+// BeginFields begins n structs, as Fields begins one.
+func BeginFields(c []Column, n int) {
 	if c[0].Off {
 		return
 	}
-	c[0].there()
 	if c[0].late > 0 {
 		catchUp(c)
 	}
+	c[0].Len += n
 }
 
-// catchUp appends the missing values of a struct to the columns below it.
+// catchUp completes the first column and, as what a missing struct hides is not missing, fills those below a struct.
 func catchUp(c []Column) {
-	n := c[0].late
-	c[0].late = 0
+	if n := c[0].late; n+c[0].Nulls > 0 {
+		c[0].catchUp()
+		hide(c, n)
+	}
+}
+
+// hide fills the columns below a struct with n values.
+func hide(c []Column, n int) {
+	if c[0].Field.Type != Struct {
+		return
+	}
 	for i := 1; i <= c[0].below; i += 1 + c[i].below {
-		c[i].pad(n)
-	}
-}
-
-// pad appends n values that a missing struct hides: zeros, and empty texts and lists.
-func (c *Column) pad(n int) {
-	if c.Off {
-		return
-	}
-	switch c.Field.Type {
-	case Bool:
-		for range n {
-			c.Bool(false)
+		if below := c[i:]; !below[0].Off {
+			catchUp(below)
+			below[0].fill(n)
+			hide(below, n)
 		}
-		return
-	case Text, Binary, List:
-		last := c.Offsets[len(c.Offsets)-1]
-		for range n {
-			c.Offsets = append(c.Offsets, last)
-		}
-	case Struct:
-		c.late += n
-	case Name:
-		c.Names.ofString("", c.size) // index 0 must exist
-		fallthrough
-	default:
-		clear(c.grow(n * c.Field.Type.bytes()))
 	}
-	c.allThere(n)
 }
 
-// Null appends a missing value.
-func (c *Column) Null() {
-	if c.Off {
-		return
-	}
-	switch c.Field.Type {
-	case Bool:
-		c.bit(false)
-	case Text, Binary, List:
-		c.Offsets = append(c.Offsets, c.Offsets[len(c.Offsets)-1])
-	case Struct:
-		c.late++
-	case Name:
-		c.Names.ofString("", c.size)
-		fallthrough
-	default:
-		c.Data = append(c.Data, zeros[:c.Field.Type.bytes()]...)
-	}
-	c.missing()
-}
-
-var zeros [8]byte
+// Null appends a missing value. Most columns have few values, so it only counts.
+func (c *Column) Null() { c.late++ }
 
 // truncate removes all values of the first column from the n-th on.
 func truncate(columns []Column, n int) {
@@ -361,16 +340,17 @@ func truncate(columns []Column, n int) {
 	if c.Off {
 		return
 	}
-	for i := n; i < c.Len && c.Nulls > 0; i++ {
+	if n >= c.Len {
+		c.late = n - c.Len
+		return
+	}
+	for i := n; i < c.marked; i++ {
 		if c.Valid[i>>3]&(1<<(i&7)) == 0 {
 			c.Nulls--
 		}
 	}
-	if len(c.Valid) > (n+7)/8 {
-		c.Valid = c.Valid[:(n+7)/8]
-	}
-	had := c.Len
-	c.Len = n
+	c.Len, c.late, c.marked = n, 0, min(c.marked, n)
+	c.Valid = c.Valid[:(c.marked+7)/8]
 	switch c.Field.Type {
 	case Bool:
 		c.Data = c.Data[:(n+7)/8]
@@ -384,10 +364,8 @@ func truncate(columns []Column, n int) {
 		c.Offsets = c.Offsets[:n+1]
 		truncate(columns[1:], int(c.Offsets[n]))
 	case Struct:
-		filled := min(had-c.late, n)
-		c.late = n - filled
 		for i := 1; i <= c.below; i += 1 + columns[i].below {
-			truncate(columns[i:], filled)
+			truncate(columns[i:], n)
 		}
 	default:
 		c.Data = c.Data[:n*c.Field.Type.bytes()]

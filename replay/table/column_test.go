@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -28,6 +29,10 @@ func made() *table.Format {
 		{Name: "at", Type: table.Time, Nullable: true},
 		{Name: "enum", Type: table.Name, Enum: map[int32]string{0: "none", 63: "last", 64: "far", -1: "below"}},
 		{Name: "ref", Type: table.Name},
+		{Name: "parts", Type: table.List, Fields: []table.Field{{Type: table.Struct, Fields: []table.Field{
+			{Name: "flag", Type: table.Bool, Nullable: true}, {Name: "bytes", Type: table.Binary, Nullable: true},
+			{Name: "pair", Type: table.Struct, Nullable: true, Fields: pair},
+		}}}},
 	}}}}
 }
 
@@ -43,6 +48,14 @@ type row struct {
 	at     *decoders.Time
 	enum   int32
 	ref    uint32
+	parts  []part
+}
+
+// part has one value at most, as a field of an entity.
+type part struct {
+	flag  *bool
+	bytes *string
+	pair  *pair
 }
 
 type pair struct {
@@ -55,18 +68,12 @@ func (r *row) add(s *table.Set, at int64) {
 	put(&c[0], r.flag, (*table.Column).Bool)
 	put(&c[1], r.number, (*table.Column).Int64)
 	put(&c[2], r.double, (*table.Column).Float64)
-	bytes := func(f func(*table.Column, []byte)) func(*table.Column, string) {
+	text := func(f func(*table.Column, []byte)) func(*table.Column, string) {
 		return func(c *table.Column, v string) { f(c, []byte(v)) }
 	}
-	put(&c[3], r.text, bytes((*table.Column).Text))
-	put(&c[4], r.name, bytes((*table.Column).Name))
-	if r.pair == nil {
-		c[5].Null()
-	} else {
-		table.Fields(c[5:])
-		put(&c[6], r.pair.x, (*table.Column).Int32)
-		c[7].Name([]byte(r.pair.who))
-	}
+	put(&c[3], r.text, text((*table.Column).Text))
+	put(&c[4], r.name, text((*table.Column).Name))
+	addPair(r.pair, c[5:])
 	c[8].Items(len(r.list))
 	for _, item := range r.list {
 		c[9].Text([]byte(item))
@@ -74,6 +81,44 @@ func (r *row) add(s *table.Set, at int64) {
 	put(&c[10], r.at, (*table.Column).Time)
 	c[11].Enum(r.enum)
 	c[12].Ref(r.ref)
+	c[13].Items(len(r.parts))
+	for i := range r.parts {
+		table.Fields(c[14:])
+		put(&c[15], r.parts[i].flag, (*table.Column).Bool)
+		put(&c[16], r.parts[i].bytes, text((*table.Column).Binary))
+		addPair(r.parts[i].pair, c[17:])
+	}
+}
+
+func addPair(p *pair, c []table.Column) {
+	if p == nil {
+		c[0].Null()
+		return
+	}
+	table.Fields(c)
+	put(&c[1], p.x, (*table.Column).Int32)
+	c[2].Name([]byte(p.who))
+}
+
+// addTogether adds as many rows as the numbers are, with a number and a pair each.
+func addTogether(s *table.Set, at int64, numbers []int64) (want []string) {
+	c, n := s.BeginRows(1, make([]int64, len(numbers)), at, 7), len(numbers)
+	copy(table.Extend[int64](&c[1], n), numbers)
+	table.BeginFields(c[5:], n)
+	x := table.Extend[int32](&c[6], n)
+	for i, number := range numbers {
+		x[i] = int32(number)
+		for _, missing := range []int{0, 2, 3, 4, 10} {
+			c[missing].Null()
+		}
+		c[7].Name([]byte("a"))
+		c[8].Items(0)
+		c[11].Enum(0)
+		c[12].Ref(0)
+		c[13].Items(0)
+		want = append(want, (&row{number: &numbers[i], pair: &pair{&x[i], "a"}}).String())
+	}
+	return want
 }
 
 func put[T any](c *table.Column, v *T, add func(*table.Column, T)) {
@@ -106,13 +151,17 @@ func read(columns []table.Column, i int) string {
 		return decoders.Time(binary.LittleEndian.Uint64(c.Data[8*i:])).String()
 	case table.Float64:
 		return fmt.Sprint(math.Float64frombits(binary.LittleEndian.Uint64(c.Data[8*i:])))
-	case table.Text:
+	case table.Text, table.Binary:
 		return string(c.Data[c.Offsets[i]:c.Offsets[i+1]])
 	case table.Name:
 		at := binary.LittleEndian.Uint32(c.Data[4*i:])
 		return string(c.Names.Data[c.Names.Offsets[at]:c.Names.Offsets[at+1]])
 	case table.Struct:
-		return "{" + read(columns[1:], i) + " " + read(columns[2:], i) + "}"
+		var fields []string
+		for at := 1; at < c.Width(); at += columns[at].Width() {
+			fields = append(fields, read(columns[at:], i))
+		}
+		return "{" + strings.Join(fields, " ") + "}"
 	case table.List:
 		var items []string
 		for at := c.Offsets[i]; at < c.Offsets[i+1]; at++ {
@@ -127,14 +176,17 @@ func read(columns []table.Column, i int) string {
 // String returns the row as read does.
 func (r *row) String() string {
 	text := strings.Join([]string{shown(r.flag), shown(r.number), shown(r.double), shown(r.text), shown(r.name)}, " ")
-	if r.pair == nil {
-		text += " null"
-	} else {
-		text += " {" + shown(r.pair.x) + " " + r.pair.who + "}"
-	}
+	text += " " + shown(r.pair)
 	enum := map[int32]string{0: "none", 63: "last", 64: "far", -1: "below"}[r.enum]
-	return text + fmt.Sprintf(" %q ", r.list) + shown(r.at) + " " + cmp.Or(enum, strconv.Itoa(int(r.enum))) + " " + refText(r.ref)
+	var parts []string
+	for _, p := range r.parts {
+		parts = append(parts, "{"+shown(p.flag)+" "+shown(p.bytes)+" "+shown(p.pair)+"}")
+	}
+	return text + fmt.Sprintf(" %q ", r.list) + shown(r.at) + " " + cmp.Or(enum, strconv.Itoa(int(r.enum))) + " " + refText(r.ref) + fmt.Sprintf(" %q", parts)
 }
+
+// String returns the pair as read does.
+func (p pair) String() string { return "{" + shown(p.x) + " " + p.who + "}" }
 
 // refText is the text of a reference.
 func refText(id uint32) string { return fmt.Sprint("text ", id) }
@@ -149,14 +201,24 @@ func shown[T any](v *T) string {
 func rows() *rapid.Generator[*row] {
 	return rapid.Custom(func(t *rapid.T) *row {
 		word := rapid.SampledFrom([]string{"", "a", "b", "longer"})
+		pairs := rapid.Custom(func(t *rapid.T) pair { return pair{rapid.Ptr(rapid.Int32(), true).Draw(t, "x"), word.Draw(t, "who")} })
+		parts := rapid.Custom(func(t *rapid.T) (p part) {
+			switch rapid.IntRange(0, 9).Draw(t, "part") { // many in a row have none
+			case 0:
+				p.flag = rapid.Ptr(rapid.Bool(), false).Draw(t, "flag")
+			case 1:
+				p.bytes = rapid.Ptr(word, false).Draw(t, "bytes")
+			case 2:
+				p.pair = rapid.Ptr(pairs, false).Draw(t, "pair")
+			}
+			return p
+		})
 		return &row{
 			flag: rapid.Ptr(rapid.Bool(), true).Draw(t, "flag"), number: rapid.Ptr(rapid.Int64(), true).Draw(t, "number"),
 			double: rapid.Ptr(rapid.Float64(), true).Draw(t, "double"), text: rapid.Ptr(word, true).Draw(t, "text"),
 			name: rapid.Ptr(word, true).Draw(t, "name"), list: rapid.SliceOfN(word, 0, 3).Draw(t, "list"),
-			at: rapid.Ptr(rapid.Map(rapid.Int64Range(-1<<55, 1<<57), func(n int64) decoders.Time { return decoders.Time(n) }), true).Draw(t, "at"),
-			pair: rapid.Ptr(rapid.Custom(func(t *rapid.T) pair {
-				return pair{rapid.Ptr(rapid.Int32(), true).Draw(t, "x"), word.Draw(t, "who")}
-			}), true).Draw(t, "pair"),
+			at:   rapid.Ptr(rapid.Map(rapid.Int64Range(-1<<55, 1<<57), func(n int64) decoders.Time { return decoders.Time(n) }), true).Draw(t, "at"),
+			pair: rapid.Ptr(pairs, true).Draw(t, "pair"), parts: rapid.SliceOfN(parts, 0, 12).Draw(t, "parts"),
 			enum: rapid.Int32Range(-2, 66).Draw(t, "enum"), ref: rapid.SampledFrom([]uint32{0, 1, 1<<16 - 1, 1 << 16, 1<<32 - 1}).Draw(t, "ref"),
 		}
 	})
@@ -171,12 +233,19 @@ func TestColumns(t *testing.T) {
 		set.Reset()
 		var want []string
 		for _, r := range rapid.SliceOfN(rows(), 1, 40).Draw(t, "rows") {
-			r.add(set, int64(len(want)))
+			if numbers := rapid.SliceOfN(rapid.Int64(), 1, 20).Draw(t, "numbers"); rapid.IntRange(0, 3).Draw(t, "together") == 0 {
+				want = append(want, addTogether(set, int64(len(want)), numbers)...)
+			} else {
+				r.add(set, int64(len(want)))
+				want = append(want, r.String())
+			}
 			if rapid.IntRange(0, 3).Draw(t, "undo") == 0 {
 				set.Undo()
-				continue
+				want = want[:len(want)-1]
 			}
-			want = append(want, r.String())
+			if rapid.IntRange(0, 3).Draw(t, "read") == 0 {
+				set.Table(1)
+			}
 		}
 		var got []string
 		err := set.All(func(tb *table.Table) error {
@@ -188,21 +257,69 @@ func TestColumns(t *testing.T) {
 				}
 				got = append(got, text[1:])
 			}
-			for at := 0; at < len(c); at += c[at].Width() {
-				missing := 0
-				for i := range tb.Rows {
-					if c[at].Nulls > 0 && c[at].Valid[i>>3]>>(i&7)&1 == 0 {
-						missing++
-					}
-				}
-				if c[at].Len != tb.Rows || c[at].Nulls != missing {
-					t.Errorf("%s has %d values in %d rows, and %d are missing, not %d", c[at].Field.Name, c[at].Len, tb.Rows, missing, c[at].Nulls)
-				}
+			for at := 0; at < len(tb.Columns); at += tb.Columns[at].Width() {
+				complete(t, tb.Columns[at:], tb.Rows)
 			}
 			return nil
 		})
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%v\ngot  %q\nwant %q", err, got, want)
+		}
+	})
+}
+
+// complete: the first column has n values, of which it counts the missing ones, with a bit and data for each and nothing else. So have
+// those below it.
+func complete(t *rapid.T, columns []table.Column, n int) {
+	c := &columns[0]
+	missing := 0
+	for i := 0; i < n && c.Nulls > 0; i++ {
+		if c.Valid[i>>3]>>(i&7)&1 == 0 {
+			missing++
+		}
+	}
+	size := map[table.Type]int{table.Bool: (n + 7) / 8, table.Int32: 4 * n, table.Name: 4 * n, table.Int64: 8 * n, table.Time: 8 * n, table.Float64: 8 * n}[c.Field.Type]
+	below := n
+	if c.Offsets != nil {
+		if below = int(c.Offsets[n]); c.Field.Type != table.List {
+			size = below
+		}
+	}
+	switch {
+	case c.Len != n || c.Nulls != missing:
+		t.Fatalf("%s has %d values, not %d, and %d are missing, not %d", c.Field.Name, c.Len, n, missing, c.Nulls)
+	case len(c.Data) != size || c.Offsets != nil && len(c.Offsets) != n+1:
+		t.Fatalf("%s has %d bytes and %d offsets for %d values", c.Field.Name, len(c.Data), len(c.Offsets), n)
+	case c.Nulls > 0 && (len(c.Valid) != (n+7)/8 || n&7 > 0 && c.Valid[n>>3]>>(n&7) != 0):
+		t.Fatalf("%s has bits %x for %d values", c.Field.Name, c.Valid, n)
+	}
+	for at := 1; at < c.Width(); at += columns[at].Width() {
+		complete(t, columns[at:], below)
+	}
+}
+
+// TestSome: a table with some of the columns has in them what a table with all has, and nothing in the others.
+func TestSome(t *testing.T) {
+	all := made().Layout(false)
+	some, err := all.Select([]string{"index", "double", "pair.who", "parts.pair.x"}, func(uint8) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		want, got := table.NewSet(all), table.NewSet(some)
+		want.Refs, got.Refs = refText, refText
+		for i, r := range rapid.SliceOfN(rows(), 1, 20).Draw(t, "rows") {
+			r.add(want, int64(i))
+			r.add(got, int64(i))
+		}
+		for i, g := range got.Table(1).Columns {
+			w := want.Table(1).Columns[i]
+			if g.Off {
+				w.Len, w.Nulls, w.Valid, w.Data, w.Offsets = 0, 0, nil, nil, nil
+			}
+			if g.Len != w.Len || g.Nulls != w.Nulls || !bytes.Equal(g.Valid, w.Valid) || !bytes.Equal(g.Data, w.Data) || !slices.Equal(g.Offsets, w.Offsets) {
+				t.Fatalf("column %s (%v) has %d values, %x; want %d, %x", g.Field.Name, g.Off, g.Len, g.Data, w.Len, w.Data)
+			}
 		}
 	})
 }

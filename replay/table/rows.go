@@ -8,7 +8,7 @@ import "unsafe"
 //
 // It is for the moves and inputs of games with many players: appending row by row takes several times as long.
 func (s *Set) BeginRows(kind uint8, offsets []int64, index int64, tick int32) []Column {
-	t, n := s.Table(kind), len(offsets)
+	t, n := s.table(kind), len(offsets)
 	s.last, t.used = t, true
 	t.Rows += n
 	s.size += n * t.bytes
@@ -52,32 +52,17 @@ func Extend[T int32 | int64 | uint32 | uint64 | float32 | float64](c *Column, n 
 	if c.Off {
 		return nil
 	}
-	c.allThere(n)
+	c.there(n)
 	var one T
 	data := c.grow(n * int(unsafe.Sizeof(one)))
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n)
 }
 
-// BeginFields begins n structs, as Fields begins one.
-func BeginFields(c []Column, n int) {
-	if c[0].Off {
-		return
-	}
-	c[0].allThere(n)
-	if c[0].late > 0 {
-		catchUp(c)
-	}
-}
-
 // absent appends n values to a column for which the events have none: empty lists, and missing values of other types.
 func (c *Column) absent(n int) {
-	switch {
-	case c.Off:
-	case c.Field.Type == List:
-		c.pad(n)
-	default:
-		for range n {
-			c.Null()
-		}
+	if c.Field.Type == List && !c.Off {
+		c.fill(n)
+	} else {
+		c.late += n
 	}
 }

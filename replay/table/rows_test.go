@@ -17,9 +17,21 @@ func warned() *table.Format {
 	}
 }
 
-// TestBeginRows: rows that are begun together are those that are begun one by one, and the last of them can be undone.
+// TestBeginRows: rows that are begun together are those that are begun one by one, and the last of them can be undone. Columns that the
+// table does not have stay empty.
 func TestBeginRows(t *testing.T) {
-	one, many := table.NewSet(warned().Layout(false)), table.NewSet(warned().Layout(false))
+	all := warned().Layout(false)
+	some, err := all.Select([]string{"index", "x"}, func(uint8) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, layout := range []*table.Layout{all, some} {
+		testBeginRows(t, layout)
+	}
+}
+
+func testBeginRows(t *testing.T, layout *table.Layout) {
+	one, many := table.NewSet(layout), table.NewSet(layout)
 	const n, step = 5, 3
 	for i := range int64(n) {
 		at := decoders.Position{Offset: 100 + i*step}
@@ -43,6 +55,8 @@ func TestBeginRows(t *testing.T) {
 		for i := range want.Columns {
 			if w, g := &want.Columns[i], &got.Columns[i]; w.Len != g.Len || w.Nulls != g.Nulls || !bytes.Equal(w.Data, g.Data) {
 				t.Errorf("%s: column %d has %x, want %x", when, i, g.Data, w.Data)
+			} else if g.Off && len(g.Data)+len(g.Offsets)+g.Len > 0 {
+				t.Errorf("%s: column %d is none, and has %d values", when, i, g.Len)
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Set) LastSize() int { return s.size - s.before }
 func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
 	t := s.tables[kind]
 	if t == nil {
-		t = s.Table(kind)
+		t = s.table(kind)
 	}
 	s.last, s.before = t, s.size
 	t.Rows++
@@ -121,8 +121,14 @@ func secondsOf(tick int32, ticksPerSecond float64) (seconds float64, known bool)
 // NoPosition is the position of an event of a state.
 var NoPosition = decoders.Position{Offset: -1}
 
-// Table returns the table of a kind, which may have no rows.
+// Table returns the table of a kind, which may have no rows, as All does.
 func (s *Set) Table(kind uint8) *Table {
+	t := s.table(kind)
+	t.complete()
+	return t
+}
+
+func (s *Set) table(kind uint8) *Table {
 	if t := s.tables[kind]; t != nil {
 		return t
 	}
@@ -149,14 +155,19 @@ func (s *Set) All(each func(*Table) error) error {
 		if t == nil || t.Rows == 0 {
 			continue
 		}
-		for i := range t.Columns {
-			if c := t.Columns[i:]; c[0].late > 0 {
-				catchUp(c)
-			}
-		}
+		t.complete()
 		if err := each(t); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// complete appends to columns what they only counted.
+func (t *Table) complete() {
+	for i := range t.Columns {
+		if c := t.Columns[i:]; !c[0].Off {
+			catchUp(c)
+		}
+	}
 }

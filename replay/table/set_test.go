@@ -46,3 +46,23 @@ func TestTrim(t *testing.T) {
 		set.Reset()
 	}
 }
+
+// TestAllocations: rows allocate nothing once a set has the memory for as many, whether their values are missing or not, but for new names.
+func TestAllocations(t *testing.T) {
+	set := table.NewSet(made().Layout(false))
+	set.Refs = func(uint32) string { return "" }
+	number, text := int64(7), "text"
+	some, none := row{number: &number, text: &text, parts: []part{{bytes: &text}, {pair: &pair{}}}}, row{parts: make([]part, 9)}
+	if n := testing.AllocsPerRun(20, func() {
+		set.Reset()
+		for i := range int64(100) {
+			none.add(set, i)
+			if i%9 == 0 {
+				some.add(set, i)
+			}
+		}
+		set.Table(1)
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
