@@ -40,8 +40,8 @@ func decode(task string, data []byte) (count int, err error) {
 	switch task {
 	case "teehistorian":
 		d := teehistorian.New(bytes.NewReader(data), teehistorian.Options{})
-		n, err := all(d.Next)
-		return n, errors.Join(err, d.Close())
+		n, err := all(moving(d, &count))
+		return n + count, errors.Join(err, d.Close())
 	case "map", "map-all":
 		o := datafile.Options{}
 		if task == "map" {
@@ -90,6 +90,24 @@ func all[E any](next func(*E) error) (count int, err error) {
 			return count, err
 		}
 		count++
+	}
+}
+
+// moving returns what decodes the next event that is no usual move or input: those come before it, in batches, and are counted.
+func moving(d *teehistorian.Decoder, count *int) func(*teehistorian.Event) error {
+	var moves [512]teehistorian.PlayerDiff
+	return func(ev *teehistorian.Event) error {
+		for some := true; some; {
+			n, began := d.Moves(moves[:], true)
+			if some = n > 0; began {
+				n++
+			}
+			for ; d.Input(ev); some = true {
+				n++
+			}
+			*count += n
+		}
+		return d.Next(ev)
 	}
 }
 
