@@ -41,22 +41,44 @@ func (d *Decoder) startState(c *entity.Class) *entity.State {
 			return own
 		}
 	}
-	b := &c.Baseline
-	if !b.Made {
-		b.Remake()
-		value, ok := d.classBaseline(c.Id)
-		if !ok {
-			d.stats.BaselinesMissing++
-		}
-		d.readBaseline(&b.State, c, value)
+	if !c.Baseline.Made {
+		d.makeBaseline(c)
 	}
-	return &b.State
+	return &c.Baseline.State
 }
 
-// readBaseline reads the defaults of a class into s. If they cannot be read to the end, it keeps the certain ones.
-func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
+// makeBaseline makes the default state of a class, or takes it and the class's fields over from a decoder that has done the same before.
+func (d *Decoder) makeBaseline(c *entity.Class) {
+	c.Baseline.Remake()
+	value, ok := d.classBaseline(c.Id)
+	if !ok {
+		d.stats.BaselinesMissing++
+	}
 	if len(value) == 0 {
 		return
+	}
+	tree, kept := d.world.tree, &d.world.schema.Kept
+	seed := tree.Seed(c, d.world.update.Tick, value)
+	if seed == nil {
+		d.readBaseline(&c.Baseline.State, c, value)
+		return
+	}
+	if s, _ := kept.Get(seed.Key).(*entity.Sprout); s != nil && tree.Graft(c, s) {
+		d.stats.Fields += int64(s.Fields)
+		return
+	}
+	if !d.readBaseline(&c.Baseline.State, c, value) {
+		return
+	}
+	if s := tree.Sprout(c, seed, len(d.world.update.Changes)); s != nil {
+		kept.Put(seed.Key, s, s.Size)
+	}
+}
+
+// readBaseline reads the defaults of a class into s. If they cannot be read to the end, it keeps the certain ones, and returns false.
+func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) bool {
+	if len(value) == 0 {
+		return true
 	}
 	r := bits.New(value)
 	u := &d.world.update
@@ -66,12 +88,13 @@ func (d *Decoder) readBaseline(s *entity.State, c *entity.Class, value []byte) {
 	d.countFields(u)
 	u.Apply(c, s)
 	if err == nil {
-		return
+		return true
 	}
 	f := Fault{Kind: FaultKindBaseline, MessageId: svcCreateStringTable, EntityIndex: uint32(d.ents.index), Class: c.Name, HasClass: true,
 		BitsAnnounced: uint32(8 * len(value)), BitsRead: uint32(r.Pos()), Detail: []byte(err.Error())}
 	d.blame(&f, u.Suspect())
 	d.out.fault(f)
+	return false
 }
 
 // classBaseline returns the defaults of a class in the table instancebaseline.

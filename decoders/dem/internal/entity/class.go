@@ -170,6 +170,10 @@ type Tree struct {
 	fresh   int  // bytes of the nodes made since the tree was shared
 	planted bool // classes have received new trees since then
 	parts   []*grownPart
+
+	sprouts int        // how many it has made or taken over, or tried to
+	seed    schema.Key // of the last one
+	sown    int        // the number of names that seed stands for
 }
 
 // Held returns the approximate memory of the nodes, in bytes. Each node also has a pointer in the list of its parent.

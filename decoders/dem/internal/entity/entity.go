@@ -137,15 +137,9 @@ func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
 }
 
 func (s *State) extend(n int) {
-	for len(s.Cells) < n {
-		if len(s.Cells) < cap(s.Cells) {
-			have := len(s.Cells)
-			s.Cells = s.Cells[:min(n, cap(s.Cells))]
-			clear(s.Cells[have:])
-			continue
-		}
-		s.Cells = append(s.Cells, value.Cell{})
-	}
+	have := len(s.Cells)
+	s.Cells = slices.Grow(s.Cells, n-have)[:n]
+	clear(s.Cells[have:])
 }
 
 // clear makes the field of a node, and the fields below it, absent.

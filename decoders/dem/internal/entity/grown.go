@@ -53,7 +53,7 @@ func (t *Tree) Share(classes []*Class, last *Grown) *Grown {
 // GoOn gives an empty tree the names and nodes of g.
 func (t *Tree) GoOn(g *Grown) {
 	t.Names = g.names.share()
-	t.era, t.parts = g.era+1, g.parts
+	t.era, t.parts, t.sprouts = g.era+1, g.parts, maxSprouts
 }
 
 // Adopt gives classes the nodes of g, from which the tree continues. The classes must have their roots, and nothing below them.

@@ -3,6 +3,7 @@
 package infer
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -144,6 +145,24 @@ func (b *Book) Put(guesses []Guess) {
 	for _, g := range guesses {
 		b.add(&g)
 	}
+}
+
+// Append appends all that reading values depends on.
+func (b *Book) Append(to []byte) []byte {
+	to = binary.AppendUvarint(to, uint64(b.Len()))
+	for _, g := range b.list[1:] {
+		for _, text := range [...]string{g.Name, g.Base} {
+			to = append(binary.AppendUvarint(to, uint64(len(text))), text...)
+		}
+		for _, is := range [...]bool{g.Type, g.Encoder, g.List, g.Numeric, g.MayBeShifted, g.MaybeSigned} {
+			to = append(to, 0)
+			if is {
+				to[len(to)-1] = 1
+			}
+		}
+		to = binary.LittleEndian.AppendUint64(append(to, byte(g.Family), byte(g.State)), uint64(g.Open))
+	}
+	return to
 }
 
 // Sorted returns all guesses by name.

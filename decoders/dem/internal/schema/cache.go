@@ -68,3 +68,34 @@ func (c *Cache) Pack(key Key, s *Schema) {
 	defer c.mu.Unlock()
 	c.packed.Put(key, s.Sum, maxSchemas)
 }
+
+// Kept is what decoders with a schema keep for others, by a key of what it was made from. The zero value is empty. It is safe for concurrent
+// use.
+type Kept struct {
+	mu   sync.Mutex
+	list share.Recent[Key, any]
+}
+
+// maxKept is the number of things that are kept, and maxKeptSize the size of one in bytes. The fields of a game's largest class take 400 KB.
+const (
+	maxKept     = 4
+	maxKeptSize = 512 << 10
+)
+
+// Get returns what is kept, or nil.
+func (k *Kept) Get(key Key) any {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v, _ := k.list.Get(key)
+	return v
+}
+
+// Put keeps a thing of about so many bytes, unless it is too large.
+func (k *Kept) Put(key Key, v any, size int) {
+	if size > maxKeptSize {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.list.Put(key, v, maxKept)
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
-// Schema holds the compiled send tables of a file: a list of serializers. It is immutable, and all decoders of files with the
+// Schema holds the compiled send tables of a file: a list of serializers. It does not change, and all decoders of files with the
 // same send tables share it.
 type Schema struct {
 	Serializers []*Serializer
@@ -21,8 +21,10 @@ type Schema struct {
 	Unknown pb.Log
 	// Sum identifies the contents of a schema that a Cache returned.
 	Sum Key
-	// Held is the approximate memory that it takes, in bytes.
+	// Held is the approximate memory that it takes, in bytes, without Kept.
 	Held int
+	// Kept is what decoders share besides.
+	Kept Kept
 }
 
 type key struct {

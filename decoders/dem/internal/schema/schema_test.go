@@ -288,3 +288,15 @@ func TestPacked(t *testing.T) {
 		t.Error("more records are known than schemas are kept")
 	}
 }
+
+// TestKept: few things are kept with a schema, and no large one.
+func TestKept(t *testing.T) {
+	var k schema.Kept
+	k.Put(schema.Key{1}, "large", 1<<20)
+	for i := range 5 {
+		k.Put(schema.Key{2, byte(i)}, i, 1<<18)
+	}
+	if k.Get(schema.Key{1}) != nil || k.Get(schema.Key{2, 0}) != nil || k.Get(schema.Key{2, 1}) != 1 || k.Get(schema.Key{2, 4}) != 4 {
+		t.Error("not the last four")
+	}
+}
