@@ -216,17 +216,18 @@ def test_a_field_with_values_of_several_kinds() -> None:
     """As of an object of several types: numbers are a column of numbers, numbers and texts one of texts."""
     from replayd._entities import EntityCollector
 
-    values: dict[str, dict[str, Any]] = {
-        "n": {"float": 0.5, "int": 3}, "m": {"int": -3, "uint": 4}, "t": {"text": "a", "int": 7}, "v": {"text": "a", "blob": b"b"},
+    values: dict[str, dict[str | None, Any]] = {
+        "t": {"text": "a", "int": 7}, "n": {"float": 0.5, "int": 3}, "m": {"int": -3, "uint": 4}, "v": {"text": "a", "blob": b"b"},
+        "u": {None: None, "int": 5},
     }  # fmt: skip
     kinds = {"int": pyarrow.int64(), "uint": pyarrow.uint64(), "float": pyarrow.float32(), "text": pyarrow.string(), "blob": pyarrow.binary()}
     texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     change = pyarrow.struct([("field", texts), ("value_case", texts), *kinds.items()])
     fields = [
-        [{"field": name, "value_case": [*of][nth], [*of][nth]: [*of.values()][nth]} for name, of in values.items()] for nth in range(2)
+        [{"field": name, "value_case": [*of][nth], [*of][nth] or "int": [*of.values()][nth]} for name, of in values.items()] for nth in range(2)
     ]
     columns = {
-        "offset": [1, 2], "index": [0, 0], "at_tick": [1, 2], "time": [0.5, 1.0], "entity_updated_index": [7, 7], "serial": [1, 1],
+        "offset": [1, 2], "index": [0, 0], "at_tick": pyarrow.array([1, 32767], "int16"), "time": [0.5, 1.0], "entity_updated_index": [7, 7], "serial": [1, 1],
         "class": pyarrow.array(["C", "C"]).dictionary_encode(), "fields": pyarrow.array(fields, pyarrow.list_(change)),
     }  # fmt: skip
     batch = pyarrow.record_batch(columns)
@@ -235,10 +236,13 @@ def test_a_field_with_values_of_several_kinds() -> None:
         writer.write_batch(batch)
     schema = batch.schema.serialize().to_pybytes()
     table = stream_pb2.Table(kind="entity_updated", rows=2, schema=schema, data=sink.getvalue().to_pybytes()[len(schema) :])
-    collector = EntityCollector([*values], None)
-    collector.take(stream_pb2.StreamEventsResponse(batch=stream_pb2.EventBatch(tables=[table])))
-    made = collector.table().select([*values])
-    assert made.to_pydict() == {"n": [0.5, 3.0], "m": [-3, 4], "t": ["a", "7"], "v": [None, None]}
+    rows = [{"t": "a", "n": 0.5, "m": -3, "v": None, "u": None}, {"t": "7", "n": 3.0, "m": 4, "v": None, "u": 5}]
+    end = stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_FINISHED, last_tick=40000)
+    for every, expected in ((None, [{"at_tick": 1} | rows[0], {"at_tick": 32767} | rows[1]]), (40000, [{"at_tick": 40000} | rows[1]])):
+        collector = EntityCollector([*values], every)  # the ticks that are sent are narrow, those of samples need not be
+        collector.take(stream_pb2.StreamEventsResponse(batch=stream_pb2.EventBatch(tables=[table])))
+        collector.take(stream_pb2.StreamEventsResponse(end=end))
+        assert collector.table().select(["at_tick", *values]).to_pylist() == expected
 
 
 def test_an_entity_has_no_values_of_the_one_before_in_its_slot(daemon: Daemon) -> None:
@@ -256,6 +260,8 @@ def test_an_entity_has_no_values_of_the_one_before_in_its_slot(daemon: Daemon) -
             samples[event.tick] = [(s, e.serial, *map(e.get, fields)) for s, e in sorted(state.items()) if s in (0, 9)]
         for few in (1, 3):  # each batch has names of its own
             assert client.entities(name, "C*", ["*"], max_batch_events=few).equals(client.entities(name, "C*", ["*"]))
+        nothing = client.entities(name, "C*", ["m_iNothing"] * 2)  # of entities that were deleted
+        assert nothing.num_rows == 0 and nothing.column_names[-2:] == ["class", "m_iNothing"]
         wide = client.entities(name, "C*", fields).select(["entity", "serial", *fields, "at_tick"]).to_pylist()
         assert [(row.pop("at_tick"), *row.values()) for row in wide] == expected
         assert (6, 0, 8, None, 11, None, "default") in expected  # the flag and the number of the entity before are gone

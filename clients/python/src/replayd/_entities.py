@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._tables import Collector, _widen, need, tables_of
+from ._tables import Collector, _decoded, _is_runs, need, tables_of
 from .v1 import stream_pb2
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class EntityCollector:
         self._every = every
         self._batches = 0
         self._parts: dict[tuple[str, bytes], list[tuple[int, Any]]] = {}
-        """The record batches of a kind with the same schema, and the numbers of their responses."""
+        """The tables of a kind with the same schema, and the numbers of their responses."""
         self._ticks_per_second = 0.0
         self._last = 0  # tick of the replay, if it was read to the end
 
@@ -51,23 +51,24 @@ class EntityCollector:
     def table(self) -> pyarrow.Table:
         """The wide table, ordered by tick and entity."""
         np, arrow = self._numpy, self._arrow
-        if not self._parts:
+        if all(kind == "entity_deleted" for kind, _ in self._parts):
             types = [("at_tick", arrow.int32()), ("time", arrow.float64()), ("entity", arrow.uint32()), ("serial", arrow.uint32())]
-            fields = [(name, arrow.null()) for name in self._patterns]
+            fields = [(name, arrow.null()) for name in dict.fromkeys(self._patterns)]
             empty: pyarrow.Table = arrow.schema([*types, ("class", arrow.string()), *fields]).empty_table()
             return empty
-        changes = _Changes(self._patterns)
         parts: list[dict[str, Any]] = []
-        for (kind, schema), batches in self._parts.items():
+        lists: list[Any] = []
+        for (kind, _), batches in sorted(self._parts.items(), key=lambda part: part[0][0] == "entity_deleted"):  # these come last
             numbers, tables = zip(*batches)
-            part = _widen(arrow.Table.from_batches(tables), schema).combine_chunks()
+            part = arrow.Table.from_batches(tables)  # only columns that are needed are joined and widened
             if kind != "entity_deleted":
-                changes.take(part["fields"].combine_chunks(), sum(len(part["slot"]) for part in parts))
+                lists += part["fields"].chunks
             parts.append(self._rows(kind, part) | {"batch": np.repeat(numbers, [table.num_rows for table in tables])})
         whole = {
             name: (np.concatenate if isinstance(parts[0][name], np.ndarray) else arrow.concat_arrays)([part[name] for part in parts])
             for name in parts[0]
         }
+        changes = _Changes(self._patterns, arrow.chunked_array(lists))
         # From here on rows are ordered by slot, and for each slot as they happened. A life is that of one entity in its slot.
         order = np.lexsort((whole["index"], whole["offset"], whole["batch"], whole["slot"]))
         place = np.empty(len(order), np.int64)
@@ -76,18 +77,18 @@ class EntityCollector:
         begins = whole["starts"][order].copy()
         begins[0] = True
         begins[1:] |= (slot[1:] != slot[:-1]) | (serial[1:] != serial[:-1])
-        begin = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
+        first = np.flatnonzero(begins)
+        begin = np.repeat(first, np.diff(first, append=len(order)))
         sources, changed = {}, np.zeros(len(order), bool)
         for name in changes.fields:
-            rows = place[np.concatenate(changes.fields[name].rows)]
+            rows = place[changes.fields[name].rows]
             changed[rows] = True
+            sources[name] = source = np.full(len(order), -1)
+            source[rows] = np.arange(len(rows))
             # The value of a row is that of the last row of its life that has one.
-            last = np.full(len(order), -1)
-            last[rows] = rows
-            last = np.maximum.accumulate(last)
-            sources[name] = np.full(len(order), -1)
-            sources[name][rows] = np.arange(len(rows))
-            sources[name] = np.where(last >= begin, sources[name][last], -1)
+            having = np.flatnonzero(source >= 0)
+            last = np.repeat(having, np.diff(having, append=len(order)))
+            source[having[0] :] = np.where(last >= begin[having[0] :], source[last], -1)
         deleted = whole["deleted"][order]
         ticks = whole["at_tick"][order]
         if self._every is None:
@@ -98,7 +99,7 @@ class EntityCollector:
         at = arrow.array(order[rows])
         made: dict[str, Any] = {
             "entity": arrow.array(slot[rows], arrow.uint32()), "serial": arrow.array(serial[rows], arrow.uint32()),
-            "class": whole["class"].take(at),
+            "class": whole["class"].take(at).cast(arrow.string()),
         }  # fmt: skip
         for name in changes.names():
             if name in sources:
@@ -119,16 +120,19 @@ class EntityCollector:
         """The properties of the rows of a part."""
         np = self._numpy
 
+        def plain(name: str) -> Any:
+            return _decoded(part[name]) if _is_runs(part[name].type) else part[name]
+
         def numbers(name: str) -> Any:
-            column = part[name]
+            column = plain(name)
             # Offset and index are missing in a state, which is a batch of its own.
             return (column.fill_null(-1) if column.null_count else column).to_numpy()
 
         n = part.num_rows
         starts = numbers("full").astype(bool) if kind == "entity_entered" else np.full(n, kind == "entity_created")
         return {
-            "offset": numbers("offset"), "index": numbers("index"), "at_tick": numbers("at_tick"), "slot": numbers(f"{kind}_index"),
-            "serial": numbers("serial"), "class": part["class"].combine_chunks().cast(self._arrow.string()), "time": part["time"].combine_chunks(),
+            "offset": numbers("offset"), "index": numbers("index"), "at_tick": numbers("at_tick").astype(np.int32), "slot": numbers(f"{kind}_index"),
+            "serial": numbers("serial"), "class": part["class"].combine_chunks(), "time": plain("time").combine_chunks(),
             "starts": starts, "deleted": np.full(n, kind == "entity_deleted"),
         }  # fmt: skip
 
@@ -148,49 +152,38 @@ class EntityCollector:
         return np.repeat(np.arange(len(ticks)), counts)[ordered], samples[ordered] * every
 
 
-class _Field:
+class _Field(NamedTuple):
     """The changes of one field: their numbers, the rows that they are in, and the cases of their values."""
 
-    def __init__(self) -> None:
-        self.changes: list[Any] = []
-        self.rows: list[Any] = []
-        self.kinds: set[str] = set()
+    changes: Any
+    rows: Any
+    kinds: set[str]
 
 
 class _Changes:
     """The changes of fields, numbered as they come."""
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], lists: Any) -> None:
+        """lists has a list of changes for each row."""
         self._arrow = need("pyarrow", "arrow", "entities()")
         self._compute = need("pyarrow.compute", "arrow", "entities()")
-        self._numpy = need("numpy", "arrow", "entities()")
+        np = need("numpy", "arrow", "entities()")
         self._patterns = patterns
-        self._count = 0
-        self._parts: list[Any] = []
+        self._parts = [chunk.flatten() for chunk in lists.chunks]
         self._values: dict[str, Any] = {}
         self.fields: dict[str, _Field] = {}
-
-    def take(self, lists: Any, row: int) -> None:
-        """Adds the lists of changes of rows, of which the first has the number row."""
-        np = self._numpy
-        changes = lists.flatten()
-        rows = self._compute.list_parent_indices(lists).to_numpy() + row
-        names = changes.field("field")
-        codes = names.indices.to_numpy()
+        rows = self._compute.list_parent_indices(lists).to_numpy()
+        names, cases = self._all("field"), self._all("value_case")
+        codes, known = names.indices.to_numpy(), cases.dictionary.to_pylist()
         ordered = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(names.dictionary)))
-        cases = changes.field("value_case")
-        known = cases.dictionary.to_pylist()
-        cases = cases.indices.fill_null(len(known)).to_numpy()  # of a change to a value that is not known, one more
-        for name, begin, end in zip(names.dictionary.to_pylist(), (0, *ends), ends):
-            if begin < end and any(fnmatchcase(name, pattern) for pattern in self._patterns):
+        width = len(known) + 1  # the last is of changes to a value that is not known
+        cases = codes * width + cases.indices.fill_null(len(known)).to_numpy()
+        counts = np.bincount(cases, minlength=len(names.dictionary) * width).reshape(-1, width)
+        ends = np.cumsum(counts.sum(axis=1))
+        for name, begin, end, of in zip(names.dictionary.to_pylist(), (0, *ends), ends, counts.tolist()):
+            if begin < end and any(fnmatchcase(name, pattern) for pattern in patterns):
                 at = ordered[begin:end]
-                field = self.fields.setdefault(name, _Field())
-                field.changes.append(at + self._count)
-                field.rows.append(rows[at])
-                field.kinds.update(case for case, count in zip(known, np.bincount(cases[at], minlength=len(known))) if count)
-        self._parts.append(changes)
-        self._count += len(changes)
+                self.fields[name] = _Field(at, rows[at], {case for case, count in zip(known, of) if count})
 
     def names(self) -> list[str]:
         """The names of the fields in the order of the patterns, and those of one pattern by name. A pattern without fields stands for itself."""
@@ -202,8 +195,8 @@ class _Changes:
     def columns(self, name: str, source: Any) -> dict[str, Any]:
         """The columns of a field: one, or for vectors one for each coordinate. source are the numbers of its changes that have the values of
         the rows, -1 of rows without."""
-        np, arrow, compute = self._numpy, self._arrow, self._compute
-        changes, kinds = np.concatenate(self.fields[name].changes), self.fields[name].kinds
+        arrow, compute = self._arrow, self._compute
+        changes, kinds = self.fields[name].changes, self.fields[name].kinds
         without = source < 0
         at = arrow.array(changes[source], mask=without if without.any() else None)
 
