@@ -7,9 +7,11 @@ import "github.com/replayd/replayd/decoders/bits"
 // the bits of an update begin with a list exactly if they begin with the bits of the list.
 //
 // Lists are kept in sets of two, which the class and the first bits select. Short lists have separate sets, which fewer bits
-// select. A list with still fewer bits may be in several sets. The zero value is empty.
+// select. A list with still fewer bits may be in several sets. There are few sets until many lists were kept: a stream of few classes takes no
+// more. The zero value is empty.
 type recent struct {
-	short, long [][2]list // nil until the first list is kept
+	short, long [][2]list // of one length, a power of 2; nil until the first list is kept
+	kept        int       // the number of lists since they have that length
 }
 
 // list is a list of paths of a class. It takes 64 bytes, one cache line.
@@ -25,7 +27,8 @@ type list struct {
 }
 
 const (
-	setBits   = 10           // bits of a set's number
+	firstSets = 64 // the number of sets at first
+	mostSets  = 1024
 	shortBits = 12           // bits that select the set of a short list
 	longBits  = 40           // bits that select the set of a long list; lists with fewer bits are short
 	peekBits  = 57           // bits that bits.Reader.Peek returns
@@ -33,10 +36,10 @@ const (
 	maxPaths  = 32           // the most paths of a kept list
 )
 
-// setOf returns the number of the set for a class and the first bits of w.
-func setOf(c *Class, w uint64, first int) uint64 {
+// setOf returns the set for a class and the first bits of w.
+func setOf(sets [][2]list, c *Class, w uint64, first int) *[2]list {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
-	return (w&(1<<first-1) | uint64(c.Id)<<longBits) * mix >> (64 - setBits)
+	return &sets[(w&(1<<first-1)|uint64(c.Id)<<longBits)*mix>>32&uint64(len(sets)-1)]
 }
 
 // find returns the class's list with which the next bits of r begin, or nil. It is valid until the next call.
@@ -45,7 +48,7 @@ func (l *recent) find(c *Class, r *bits.Reader) *list {
 		return nil
 	}
 	w := r.Peek()
-	set := &l.short[setOf(c, w, shortBits)]
+	set := setOf(l.short, c, w, shortBits)
 	if set[0].begins(c, w) {
 		return &set[0]
 	}
@@ -53,7 +56,7 @@ func (l *recent) find(c *Class, r *bits.Reader) *list {
 		set[0], set[1] = set[1], set[0]
 		return &set[0]
 	}
-	set = &l.long[setOf(c, w, longBits)]
+	set = setOf(l.long, c, w, longBits)
 	if set[0].begins(c, w) && set[0].ends(r) {
 		return &set[0]
 	}
@@ -85,13 +88,15 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	if size > maxBits || len(changes) > maxPaths {
 		return
 	}
-	if l.short == nil {
-		l.short, l.long = make([][2]list, 1<<setBits), make([][2]list, 1<<setBits)
+	if sets := len(l.short); l.kept >= 2*sets && sets < mostSets { // the lists so far are read once more
+		sets = max(firstSets, 4*sets)
+		l.short, l.long, l.kept = make([][2]list, sets), make([][2]list, sets), 0
 	}
+	l.kept++
 	w := r.Peek()
-	set := &l.short[setOf(c, w, shortBits)]
+	set := setOf(l.short, c, w, shortBits)
 	if size >= longBits {
-		set = &l.long[setOf(c, w, longBits)]
+		set = setOf(l.long, c, w, longBits)
 	}
 	set[0], set[1] = set[1], set[0]
 	e := &set[0]

@@ -240,3 +240,28 @@ func TestRecentNodes(t *testing.T) {
 		})
 	}
 }
+
+// TestRecentSets: few lists take little memory, many do not take more than is allowed, and those of a stream with many are found.
+func TestRecentSets(t *testing.T) {
+	var l recent
+	c, sets, found := new(Class), 0, 0
+	for i := range 60_000 {
+		number := i
+		if i < 40_000 {
+			number = i % 1000 // others are met once
+		}
+		r := bits.New([]byte{byte(number), byte(number >> 8), byte(number), 0, 0, 0, 0, 0})
+		if e := l.find(c, &r); e != nil {
+			found++
+		} else {
+			l.keep(c, r, 20, nil)
+		}
+		if len(l.short) > mostSets || len(l.long) != len(l.short) || i < firstSets && len(l.short) != firstSets {
+			t.Fatalf("%d and %d sets after %d lists", len(l.short), len(l.long), i)
+		}
+		sets = max(sets, len(l.short))
+	}
+	if sets != mostSets || found < 30_000 {
+		t.Errorf("%d lists were found in %d sets", found, sets)
+	}
+}
