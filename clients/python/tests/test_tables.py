@@ -227,22 +227,32 @@ def test_a_field_with_values_of_several_kinds() -> None:
         [{"field": name, "value_case": [*of][nth], [*of][nth] or "int": [*of.values()][nth]} for name, of in values.items()] for nth in range(2)
     ]
     columns = {
-        "offset": [1, 2], "index": [0, 0], "at_tick": pyarrow.array([1, 32767], "int16"), "time": [0.5, 1.0], "entity_updated_index": [7, 7], "serial": [1, 1],
+        "offset": [1, 2], "index": [0, 0], "time": [0.5, 1.0], "entity_updated_index": [7, 7], "serial": [1, 1],
         "class": pyarrow.array(["C", "C"]).dictionary_encode(), "fields": pyarrow.array(fields, pyarrow.list_(change)),
     }  # fmt: skip
-    batch = pyarrow.record_batch(columns)
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    schema = batch.schema.serialize().to_pybytes()
-    table = stream_pb2.Table(kind="entity_updated", rows=2, schema=schema, data=sink.getvalue().to_pybytes()[len(schema) :])
+
+    def since(tick: int) -> stream_pb2.Table:
+        batch = pyarrow.record_batch(columns | {"at_tick": pyarrow.array([tick, 32767], "int16")})
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        schema = batch.schema.serialize().to_pybytes()
+        return stream_pb2.Table(kind="entity_updated", rows=2, schema=schema, data=sink.getvalue().to_pybytes()[len(schema) :])
+
     rows = [{"t": "a", "n": 0.5, "m": -3, "v": None, "u": None}, {"t": "7", "n": 3.0, "m": 4, "v": None, "u": 5}]
     end = stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_FINISHED, last_tick=40000)
-    for every, expected in ((None, [{"at_tick": 1} | rows[0], {"at_tick": 32767} | rows[1]]), (40000, [{"at_tick": 40000} | rows[1]])):
-        collector = EntityCollector([*values], every)  # the ticks that are sent are narrow, those of samples need not be
-        collector.take(stream_pb2.StreamEventsResponse(batch=stream_pb2.EventBatch(tables=[table])))
+    for first, every, count, expected in (
+        (1, None, 2, [{"at_tick": 1} | rows[0], {"at_tick": 32767} | rows[1]]),
+        (1, 40000, 1, [{"at_tick": 40000} | rows[1]]),  # the ticks that are sent are narrow, those of samples need not be
+        (1, 30000, 1, [{"at_tick": 30000} | rows[0]]),
+        (-1, 1, 40001, [{"at_tick": 0} | rows[0], {"at_tick": 1} | rows[0]]),
+    ):
+        collector = EntityCollector([*values], every)
+        collector.take(stream_pb2.StreamEventsResponse(batch=stream_pb2.EventBatch(tables=[since(first)])))
         collector.take(stream_pb2.StreamEventsResponse(end=end))
-        assert collector.table().select(["at_tick", *values]).to_pylist() == expected
+        made = collector.table()
+        assert made.num_rows == count and made.slice(0, 2).select(["at_tick", *values]).to_pylist() == expected
+        assert made["time"].null_count == (count if every else 0)  # without a clock, only of the rows that were sent
 
 
 def test_an_entity_has_no_values_of_the_one_before_in_its_slot(daemon: Daemon) -> None:
