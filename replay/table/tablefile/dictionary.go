@@ -22,7 +22,7 @@ type recent struct {
 	next   int32
 }
 
-const recentNumbers = 512
+const recentNumbers = 2048
 
 // number returns the index of a number, and whether the dictionary had the number already.
 func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
@@ -38,7 +38,7 @@ func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
 // place returns where a number is if it was looked up lately.
 func (d *dictionary) place(v uint64) *recent {
 	const golden = 0x9e37_79b9_7f4a_7c15 // spreads numbers over the upper bits
-	return &d.recent[v*golden>>55%recentNumbers]
+	return &d.recent[v*golden>>53%recentNumbers]
 }
 
 func (d *dictionary) find(v uint64, as format.Type) (i int32, had bool) {

@@ -3,6 +3,7 @@ package tablefile
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 )
 
 // perBlock is how many numbers share a width.
@@ -21,27 +22,17 @@ func narrow[T int32 | int64](to []byte, v []T) []byte {
 		width := bytesOf(uint64(most) - uint64(least))
 		to = binary.LittleEndian.AppendUint64(append(to, byte(width)), uint64(least))
 		at := len(to)
-		if to = grown(to, width*len(block)); width == 0 {
-			continue
-		}
-		part := to[at:]
-		switch width {
+		to = grown(to, width*len(block))
+		switch part := to[at:]; width {
+		case 0:
 		case 1:
-			for i, n := range block {
-				part[i] = byte(n - least)
-			}
+			lower(part, block, least)
 		case 2:
-			for i, n := range block {
-				binary.LittleEndian.PutUint16(part[2*i:], uint16(n-least))
-			}
+			lower(numbersOf[uint16](part), block, least)
 		case 4:
-			for i, n := range block {
-				binary.LittleEndian.PutUint32(part[4*i:], uint32(n-least))
-			}
+			lower(numbersOf[uint32](part), block, least)
 		default:
-			for i, n := range block {
-				binary.LittleEndian.PutUint64(part[8*i:], uint64(n-least))
-			}
+			lower(numbersOf[uint64](part), block, least)
 		}
 	}
 	return to
@@ -61,23 +52,34 @@ func widen[T int32 | int64](v []T, from []byte) {
 				block[i] = least
 			}
 		case 1:
-			for i := range block {
-				block[i] = least + T(part[i])
-			}
+			raise(block, part, least)
 		case 2:
-			for i := range block {
-				block[i] = least + T(binary.LittleEndian.Uint16(part[2*i:]))
-			}
+			raise(block, numbersOf[uint16](part), least)
 		case 4:
-			for i := range block {
-				block[i] = least + T(binary.LittleEndian.Uint32(part[4*i:]))
-			}
+			raise(block, numbersOf[uint32](part), least)
 		default:
-			for i := range block {
-				block[i] = least + T(binary.LittleEndian.Uint64(part[8*i:]))
-			}
+			raise(block, numbersOf[uint64](part), least)
 		}
 	}
+}
+
+func lower[W uint8 | uint16 | uint32 | uint64, T int32 | int64](to []W, v []T, least T) {
+	to = to[:len(v)] // the compiler knows then that each number has a place
+	for i, n := range v {
+		to[i] = W(n - least)
+	}
+}
+
+func raise[W uint8 | uint16 | uint32 | uint64, T int32 | int64](v []T, from []W, least T) {
+	from = from[:len(v)]
+	for i := range v {
+		v[i] = least + T(from[i])
+	}
+}
+
+// numbersOf returns bytes as numbers, which are in the memory as this machine has them.
+func numbersOf[W uint16 | uint32 | uint64](b []byte) []W {
+	return unsafe.Slice((*W)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(W(0))))
 }
 
 func bytesOf(spread uint64) int {

@@ -146,7 +146,8 @@ func (r *packer) buffer(b []byte, width int) packedBuffer {
 			b, p.as = packed, byS2
 		}
 	}
-	p.data, p.length = append(make([]byte, 0, len(b)), b...), int32(len(b))
+	p.data, p.length = make([]byte, len(b)), int32(len(b))
+	copy(p.data, b)
 	return p
 }
 

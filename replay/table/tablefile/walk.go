@@ -3,6 +3,7 @@ package tablefile
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -71,13 +72,13 @@ func (c *chunk) flat(a arrow.Array) bool {
 		}
 		a = a.(*array.Struct).Field(0)
 	}
-	var ok bool
-	if c.wide, ok = widened(c.wide[:0], a); !ok {
+	numbers, ok := c.numbersOf(a)
+	if !ok {
 		return false
 	}
-	for from := 0; from < len(c.wide); {
+	for from := 0; from < len(numbers); {
 		c.room()
-		n := min(len(c.wide)-from, maxPageValues-c.entries)
+		n := min(len(numbers)-from, maxPageValues-c.entries)
 		if c.dictionary.open { // it may close
 			n = min(n, (maxDictionaryBytes-len(c.dictionary.data)+7)/8)
 		}
@@ -89,11 +90,13 @@ func (c *chunk) flat(a arrow.Array) bool {
 			c.missing++
 		} else {
 			if c.leaf.def > 0 {
-				for range n {
-					c.def = append(c.def, c.leaf.def)
+				at := len(c.def)
+				c.def = slices.Grow(c.def, n)[:at+n]
+				for i := range c.def[at:] {
+					c.def[at+i] = c.leaf.def
 				}
 			}
-			c.all(c.wide[from : from+n])
+			c.all(numbers[from : from+n])
 		}
 		c.entries += n
 		from += n
@@ -101,47 +104,26 @@ func (c *chunk) flat(a arrow.Array) bool {
 	return true
 }
 
-// widened appends the numbers of an array in the form of appendNumber. It returns false if the array has other values.
-func widened(to []uint64, a arrow.Array) ([]uint64, bool) {
-	switch a := a.(type) {
-	case *array.Boolean:
-		for i := range a.Len() {
-			to = append(to, bit(a.Value(i)))
+// numbersOf returns the numbers of an array in the form of appendNumber, and false if the array has other values. They are valid as long
+// as the array, and until the next call.
+func (c *chunk) numbersOf(a arrow.Array) ([]uint64, bool) {
+	n := a.Len()
+	c.wide = slices.Grow(c.wide[:0], n)[:n]
+	switch a.DataType().ID() {
+	case arrow.BOOL:
+		for i := range n {
+			c.wide[i] = bit(a.(*array.Boolean).Value(i))
 		}
-	case *array.Int32:
-		for _, v := range a.Int32Values() {
-			to = append(to, uint64(uint32(v)))
+	case arrow.INT32, arrow.DATE32, arrow.UINT32, arrow.FLOAT32:
+		for i, v := range numbersOf[uint32](a.Data().Buffers()[1].Bytes())[:n] {
+			c.wide[i] = uint64(v)
 		}
-	case *array.Date32:
-		for _, v := range a.Date32Values() {
-			to = append(to, uint64(uint32(v)))
-		}
-	case *array.Uint32:
-		for _, v := range a.Uint32Values() {
-			to = append(to, uint64(v))
-		}
-	case *array.Int64:
-		for _, v := range a.Int64Values() {
-			to = append(to, uint64(v))
-		}
-	case *array.Uint64:
-		to = append(to, a.Uint64Values()...)
-	case *array.Timestamp:
-		for _, v := range a.TimestampValues() {
-			to = append(to, uint64(v))
-		}
-	case *array.Float32:
-		for _, v := range a.Float32Values() {
-			to = append(to, uint64(math.Float32bits(v)))
-		}
-	case *array.Float64:
-		for _, v := range a.Float64Values() {
-			to = append(to, math.Float64bits(v))
-		}
+	case arrow.INT64, arrow.UINT64, arrow.TIMESTAMP, arrow.FLOAT64:
+		return numbersOf[uint64](a.Data().Buffers()[1].Bytes())[:n], true
 	default:
-		return to, false
+		return nil, false
 	}
-	return to, true
+	return c.wide, true
 }
 
 // add adds the values at the end of the way that belong to the i-th value of the array at a step.
