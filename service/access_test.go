@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -492,8 +493,13 @@ func TestAudit(t *testing.T) {
 	}
 	_, _ = g.client.GetServerInfo(timeout(t), nil)
 	g.stop()
+	sent := 0
+	for _, r := range s.Responses {
+		sent += len(r)
+	}
 	log := g.log.String()
 	for _, want := range []string{
+		fmt.Sprintf(" sent=%d received=0", sent),
 		"who=grafana address=bufconn method=replayd.v1.ReplayService/StreamEvents code=OK", "received=12392", "replay=" + replay,
 		`who="" address=bufconn method=replayd.v1.ReplayService/GetServerInfo code=Unauthenticated`,
 	} {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/service/access"
 	"github.com/replayd/replayd/service/h2guard"
 	"github.com/replayd/replayd/service/stream"
 )
@@ -24,7 +25,7 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	defer cancel(nil)
 	w := &writing{limit: s.SendTimeout, cancel: cancel}
 	w.timer = time.AfterFunc(s.SendTimeout, w.look)
-	defer w.stop()
+	defer w.stop(access.UseOf(ctx))
 	asked := &asking{fail: s.fail, long: s.failures.bodies.WithLabelValues(refusedLong)}
 	asked.timer = time.AfterFunc(s.patience(info), func() {
 		s.failures.bodies.WithLabelValues(refusedLate).Inc()

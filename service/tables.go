@@ -50,7 +50,7 @@ func (s *Server) sendTable(f tablefile.Format) grpc.StreamHandler {
 		defer t.Close()
 		content, read := &served{ctx: ctx, Table: t}, make(chan struct{})
 		answer := &plainhttp.Table{Content: content, Tag: t.Tag, End: t.End, Detail: t.Detail, Sent: func() { close(read) }}
-		if err := sendMsg(ss)(answer); err != nil {
+		if err := unwrapped(ss).SendMsg(answer); err != nil {
 			return err
 		}
 		select {

@@ -380,6 +380,8 @@ type Subscription struct {
 	delay  time.Duration // the least average time between calls of pushed; 0 for none
 	next   time.Time     // when pushed may be called again
 	due    time.Time     // when waiting events must be pushed; zero while none wait
+
+	first Reader // what Open returns first: it lies beside what push uses, so that they are fetched from memory together
 }
 
 // Subscribe adds a subscriber.

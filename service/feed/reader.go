@@ -61,7 +61,11 @@ func (s *Subscription) Open(open func(codec.Options) (codec.Reader, error), o co
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{
+	r := &s.first
+	if r.feed != nil {
+		r = new(Reader)
+	}
+	*r = Reader{
 		feed: s.feed, sub: s, open: open, options: o, filter: o.Filter, own: own, heavy: o.Filter.Clauses() > maxClauses || o.Where != nil,
 		sieve: codec.NewSieve(o.Where),
 	}

@@ -73,16 +73,18 @@ var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
 // Conn is a connection that counts the HTTP/2 frames that are read from it.
 type Conn struct {
-	net.Conn
+	net.Conn // this and the next fields are those of Write, in one cache line
 
+	out     frames       // belongs to Write
+	written atomic.Int64 // DATA frames
+	starts  *starts      // nil if the length of requests is not limited
+	plain   atomic.Bool  // the connection is not HTTP/2
+
+	in      frames // belongs to Read
 	abused  func(Abuse)
 	share   float64 // bursts are divided by it
 	full    buckets
-	began   int          // bytes of the preface that were read
-	plain   atomic.Bool  // the connection is not HTTP/2
-	in, out frames       // in belongs to Read, out to Write
-	written atomic.Int64 // DATA frames
-	starts  *starts      // nil if the length of requests is not limited
+	began   int // bytes of the preface that were read
 	failure error
 	calls   int    // frames of the current Read that start, finish or reset a request
 	rest    []byte // bytes that were read, for the next Read to return

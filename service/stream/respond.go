@@ -73,7 +73,7 @@ func (s *stream) flush() error {
 		return nil
 	}
 	var encoded mem.Buffer
-	columns := s.passesColumns()
+	columns := s.batch.Tables != nil && s.passesColumns()
 	if s.batch.Tables != nil && !columns {
 		var err error
 		if encoded, err = s.encodeTables(protoscan.BatchTables); err != nil {

@@ -44,35 +44,36 @@ func Run(ctx context.Context, c Config, send Send) error {
 
 // stream is a running subscription.
 type stream struct {
+	// The fields that push uses come first, to take up as few cache lines as possible: see feed.Reader.
+	reader   codec.Reader
+	sender   Send
+	sent     uint64 // the number of sent events
+	lastSent time.Time
+	pushed   error // the error of a push
+	// at is the cursor after the last sent event. Its Replay is 0 until the identity is known.
+	at     cursor.Cursor
+	list   protowire.Number // the replay's field in EventBatch
+	ahead  bool             // Send has returned before its bytes were written, at least once
+	replay *Replay          // the present one
+	events *[]byte          // the pool's memory of batch.Events; nil if the batch has other memory, or none
+	batch  codec.Batch
+	cursor [cursor.MaxLen]byte // memory for cursorBytes
+	outbox frame.Outbox
+
 	Config
-	ctx    context.Context //nolint:containedctx // a stream lives as long as the call of Run
-	sender Send
+	ctx context.Context //nolint:containedctx // a stream lives as long as the call of Run
 	// canceled is ctx.Done(), kept because gRPC's nested contexts search for it on every call.
 	canceled <-chan struct{}
 
-	replay *Replay // the present one
-	reader codec.Reader
-	list   protowire.Number // the replay's field in EventBatch
-	batch  codec.Batch
-	events *[]byte             // the pool's memory of batch.Events; nil if the batch has other memory, or none
-	cursor [cursor.MaxLen]byte // memory for cursorBytes
-	outbox frame.Outbox
-	pusher codec.Pusher // sends for the stream while it waits; see push
-	pushed error        // the error of a push
-	paced  bool         // the pusher observed MaxDelay while the stream was idle
-
-	// at is the cursor after the last sent event. Its Replay is 0 until the identity is known.
-	at       cursor.Cursor
-	sent     uint64 // the number of sent events
-	filtered uint64 // the number of events of earlier replays that the filter dropped
-	lastSent time.Time
+	pusher   codec.Pusher    // sends for the stream while it waits; see push
+	paced    bool            // the pusher observed MaxDelay while the stream was idle
+	filtered uint64          // the number of events of earlier replays that the filter dropped
 	clock    *time.Timer     // fires when a heartbeat may be due; sending does not reset it
 	started  bool            // the start was sent
 	entered  bool            // the client knows the replay: the start, or a successor's status, was sent
 	caughtUp bool            // the client was told that it has all events so far
 	lagging  bool            // the client was told that it fell behind
 	helpers  helpers         // the goroutines that read ahead for reader
-	ahead    bool            // Send has returned before its bytes were written, at least once
 	dropping bool            // the stream drops events now, and sends a gap when the client reads again
 	lost     error           // the reason why the file will not grow; nil while it may
 	gone     bool            // with lost: bytes that could be read before can no longer be read
