@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import duckdb
@@ -16,6 +17,7 @@ import pytest
 
 import replayd
 from conftest import FINISHED, REPOSITORY, Daemon
+from replayd._blocking import Watch
 from replayd.v1 import filter_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
@@ -363,10 +365,23 @@ def test_the_version_is_that_of_the_package() -> None:
     assert f'version = "{replayd.__version__}"' in (REPOSITORY / "clients" / "python" / "pyproject.toml").read_text()
 
 
-def test_streams_have_no_thread(daemon: Daemon) -> None:
-    """One that passes each response on would take longer than the tables. Only the one that watches for silence is there."""
+def test_streams_have_no_thread(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that passes each response on would take longer than the tables. Only one that watches all streams for silence is there, and
+    it ends after them."""
+    def watching() -> list[threading.Thread]:
+        return [thread for thread in threading.enumerate() if thread.name == "replayd-watch"]
+
+    monkeypatch.setattr(Watch, "_EACH", 0.05)
+    Watch._all.clear()  # of streams that other tests have left
     with replayd.connect(daemon.address) as client:
-        before = {*threading.enumerate()}
-        with client.batches(NAME, max_batch_events=1) as batches:
-            next(batches)
-            assert [thread.name for thread in threading.enumerate() if thread not in before] == ["replayd-watch"]
+        before = {*threading.enumerate()} - {*watching()}
+        with client.batches(NAME, max_batch_events=1) as one, client.batches(NAME, max_batch_events=1) as two:
+            next(one), next(two)
+            assert {*threading.enumerate()} - before == {*watching()} and len(watching()) == 1
+        deadline = time.monotonic() + 10
+        while watching() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not watching()
+        with client.batches(NAME, max_batch_events=1) as another:
+            next(another)
+            assert len(watching()) == 1

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import grpc
 
@@ -64,12 +64,17 @@ class Watch:
     """Reads the responses of a call, and raises SilentError if one takes too long. Only reading is measured, so a slow caller is
     no silence. There is no limit for the first response, because the daemon may be seeking or waiting for a replay to follow."""
 
+    _EACH: ClassVar = 0.5
+    """How many seconds are between checks of all watches: a sixth of the shortest silence."""
+    _all: ClassVar[set[Watch]] = set()
+    _lock: ClassVar = threading.Lock()
+    _thread: ClassVar[threading.Thread | None] = None
+    """What checks them while there are any. To start a thread takes as long as to read a thousand rows."""
+
     def __init__(self, call: Any, silence: float) -> None:
         self._call = call
         self._silence = silence
         self._reading_since: float | None = None
-        self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
         self._expired = False
 
     def read(self) -> Any:
@@ -83,20 +88,28 @@ class Watch:
             raise
         finally:
             self._reading_since = None
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True, name="replayd-watch")
-            self._thread.start()
+        if self not in self._all:
+            with self._lock:
+                self._all.add(self)
+                if not (Watch._thread and Watch._thread.is_alive()):  # it does not live in a process that was forked
+                    Watch._thread = threading.Thread(target=self._run, daemon=True, name="replayd-watch")
+                    Watch._thread.start()
         return response
 
-    def _run(self) -> None:
-        while not self._stopped.wait(self._silence / 6):
-            since = self._reading_since
-            if since is not None and time.monotonic() - since > self._silence:
-                self._expired = True
-                self._call.cancel()
-                return
+    @classmethod
+    def _run(cls) -> None:
+        while cls._thread:
+            time.sleep(cls._EACH)
+            for watch in cls._all.copy():
+                since = watch._reading_since
+                if since is not None and time.monotonic() - since > watch._silence:
+                    watch._expired = True
+                    watch._call.cancel()
+            with cls._lock:
+                if not cls._all:
+                    cls._thread = None
 
     def end(self) -> None:
         """Ends the call."""
-        self._stopped.set()
+        self._all.discard(self)
         self._call.cancel()
