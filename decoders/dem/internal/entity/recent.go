@@ -11,6 +11,7 @@ import "github.com/replayd/replayd/decoders/bits"
 // more. The zero value is empty.
 type recent struct {
 	short, long [][2]list // of one length, a power of 2; nil until the first list is kept
+	shift       int       // 64 without the bits of a set's number
 	kept        int       // the number of lists since they have that length
 }
 
@@ -27,8 +28,8 @@ type list struct {
 }
 
 const (
-	firstSets = 64 // the number of sets at first
-	mostSets  = 1024
+	firstBits = 6            // bits of a set's number at first
+	mostBits  = 10           // the most of them
 	shortBits = 12           // bits that select the set of a short list
 	longBits  = 40           // bits that select the set of a long list; lists with fewer bits are short
 	peekBits  = 57           // bits that bits.Reader.Peek returns
@@ -36,10 +37,10 @@ const (
 	maxPaths  = 32           // the most paths of a kept list
 )
 
-// setOf returns the set for a class and the first bits of w.
-func setOf(sets [][2]list, c *Class, w uint64, first int) *[2]list {
+// setOf returns the number of the set for a class and the first bits of w. All of these change the highest bits of the product.
+func (l *recent) setOf(c *Class, w uint64, first int) uint64 {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
-	return &sets[(w&(1<<first-1)|uint64(c.Id)<<longBits)*mix>>32&uint64(len(sets)-1)]
+	return (w&(1<<first-1) | uint64(c.Id)<<longBits) * mix >> (l.shift & 63)
 }
 
 // find returns the class's list with which the next bits of r begin, or nil. It is valid until the next call.
@@ -48,7 +49,7 @@ func (l *recent) find(c *Class, r *bits.Reader) *list {
 		return nil
 	}
 	w := r.Peek()
-	set := setOf(l.short, c, w, shortBits)
+	set := &l.short[l.setOf(c, w, shortBits)]
 	if set[0].begins(c, w) {
 		return &set[0]
 	}
@@ -56,7 +57,7 @@ func (l *recent) find(c *Class, r *bits.Reader) *list {
 		set[0], set[1] = set[1], set[0]
 		return &set[0]
 	}
-	set = setOf(l.long, c, w, longBits)
+	set = &l.long[l.setOf(c, w, longBits)]
 	if set[0].begins(c, w) && set[0].ends(r) {
 		return &set[0]
 	}
@@ -88,15 +89,17 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	if size > maxBits || len(changes) > maxPaths {
 		return
 	}
-	if sets := len(l.short); l.kept >= 2*sets && sets < mostSets { // the lists so far are read once more
-		sets = max(firstSets, 4*sets)
-		l.short, l.long, l.kept = make([][2]list, sets), make([][2]list, sets), 0
+	if l.kept >= 2*len(l.short) && l.shift != 64-mostBits { // the lists so far are read once more
+		if l.shift -= 2; l.short == nil {
+			l.shift = 64 - firstBits
+		}
+		l.short, l.long, l.kept = make([][2]list, 1<<(64-l.shift)), make([][2]list, 1<<(64-l.shift)), 0
 	}
 	l.kept++
 	w := r.Peek()
-	set := setOf(l.short, c, w, shortBits)
+	set := &l.short[l.setOf(c, w, shortBits)]
 	if size >= longBits {
-		set = setOf(l.long, c, w, longBits)
+		set = &l.long[l.setOf(c, w, longBits)]
 	}
 	set[0], set[1] = set[1], set[0]
 	e := &set[0]

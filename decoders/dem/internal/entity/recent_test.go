@@ -256,12 +256,34 @@ func TestRecentSets(t *testing.T) {
 		} else {
 			l.keep(c, r, 20, nil)
 		}
-		if len(l.short) > mostSets || len(l.long) != len(l.short) || i < firstSets && len(l.short) != firstSets {
+		if len(l.short) > 1<<mostBits || len(l.long) != len(l.short) || i < 1<<firstBits && len(l.short) != 1<<firstBits {
 			t.Fatalf("%d and %d sets after %d lists", len(l.short), len(l.long), i)
 		}
 		sets = max(sets, len(l.short))
 	}
-	if sets != mostSets || found < 30_000 {
+	if sets != 1<<mostBits || found < 30_000 {
 		t.Errorf("%d lists were found in %d sets", found, sets)
+	}
+}
+
+// TestRecentClasses: the same list of many classes is in different sets, also while there are few sets.
+func TestRecentClasses(t *testing.T) {
+	for _, size := range []int{8, 50} { // a short list, and a long one
+		for _, count := range []int{30, 600} {
+			var l recent
+			classes, found := make([]Class, count), 0
+			for i := range 20 * count {
+				c, r := &classes[i%count], bits.New([]byte{1, 2, 3, 4, 5, 6, 7, 8})
+				c.Id = int32(i % count)
+				if l.find(c, &r) != nil {
+					found++
+				} else {
+					l.keep(c, r, size, nil)
+				}
+			}
+			if found < 15*count {
+				t.Errorf("%d of %d lists of %d bits and %d classes were found", found, 20*count, size, count)
+			}
+		}
 	}
 }
