@@ -264,13 +264,13 @@ def entities(t: Table) -> None:
     long = build.made("cs2.dem", build.peers(), "lengthen", newer, "TO", LONG)
     deadlock = build.made("deadlock.dem", "go", "test", "-C", "bench/dem", "-run", "WriteBroadcast", "-broadcast", "TO", ".")
     with daemon() as d:
-        for file, what, runs, asked in ((newer, "14065", 20, 1), (older, "14011", 20, 1), (long, "14065 lengthened to 52 MB", 3, 2)):
+        for file, what, runs, asked in ((newer, "14065", 100, 1), (older, "14011", 100, 1), (long, "14065 lengthened to 52 MB", 3, 2)):
             others = [(in_python("awpy 3.1.1, ticks()", "awpy_players", runs, file), asked)]
             if file == newer:  # it cannot read the others
                 others.append((in_python("demoparser2 0.42.0, parse_ticks()", "demoparser2_players", runs, file), 1))
             t.compare(f"place, health, armour, team of each player each tick, CS2 {what}", d.table("players", runs, Path(file).name), *others)
-        boon = in_python("boon 0.19.0, a row at each packet", "boon_troopers", 10, deadlock)
-        t.compare("Deadlock troopers, a row at each change", d.table("troopers_changed", 10, "deadlock.dem"), (boon, 1))
+        boon = in_python("boon 0.19.0, a row at each packet", "boon_troopers", 40, deadlock)
+        t.compare("Deadlock troopers, a row at each change", d.table("troopers_changed", 40, "deadlock.dem"), (boon, 1))
         t.compare("Deadlock troopers, a row at each tick: time of a row", d.table("troopers", 10, "deadlock.dem"), (boon, 1), key="each")
         game_events = in_python("demoparser2 0.42.0, parse_events()", "demoparser2_game_events", 20, newer)
         t.compare("all game events, CS2 14065", d.table("game_events", 20, "14065.dem"), (game_events, 1))
