@@ -3,8 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"testing"
+
+	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
 // TestDecode: each task counts events of a sample, and fails at another format's.
@@ -25,6 +28,11 @@ func TestDecode(t *testing.T) {
 		if n, err := decode(task, []byte("neither")); err == nil {
 			t.Error(task, n, "without an error")
 		}
+	}
+	d := teehistorian.New(bytes.NewReader(read(recording)), teehistorian.Options{})
+	want, err := all(d.Next)
+	if n, _ := decode("teehistorian", read(recording)); n != want || err != nil {
+		t.Errorf("%d events in batches, %d one by one, %v", n, want, err)
 	}
 	if long := lengthen(read(recording), 1<<20); len(long) < 1<<20 {
 		t.Error(len(long))
