@@ -98,7 +98,7 @@ class Watch:
 
     @classmethod
     def _run(cls) -> None:
-        while cls._thread:
+        while True:
             time.sleep(cls._EACH)
             for watch in cls._all.copy():
                 since = watch._reading_since
@@ -107,7 +107,8 @@ class Watch:
                     watch._call.cancel()
             with cls._lock:
                 if not cls._all:
-                    cls._thread = None
+                    cls._thread = None  # a watch that is added from now on starts another
+                    return
 
     def end(self) -> None:
         """Ends the call."""
