@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
@@ -77,7 +76,7 @@ func (d *Decoder) infer() (refuted bool) {
 // the others take over what it found.
 func (d *Decoder) learnOnce(message []byte) (refuted bool) {
 	l, key := &d.world.learn, d.lessonKey(message)
-	if of, ok := d.opts.Schemas.lessons.get(key); ok {
+	if of, ok := d.opts.Schemas.lessons.Get(key); ok {
 		l.known, l.left = maps.Clone(of.known), of.left
 		d.world.tree.Types.Put(of.guesses)
 		return of.refuted
@@ -119,8 +118,7 @@ type lessonKey [sha256.Size]byte
 
 // lessons keeps what decoders inferred last. It is safe for concurrent use.
 type lessons struct {
-	mu   sync.Mutex
-	list share.Recent[lessonKey, learnt]
+	share.Kept[lessonKey, learnt]
 }
 
 // maxLessons is the number of lessons that are kept, and maxLesson that of the types and classes of one. A game has fewer than a thousand,
@@ -130,19 +128,11 @@ const (
 	maxLesson  = 1 << 12
 )
 
-func (s *lessons) get(key lessonKey) (of learnt, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.list.Get(key)
-}
-
+// put keeps a lesson, unless it is too large.
 func (s *lessons) put(key lessonKey, of learnt) {
-	if len(of.known)+len(of.guesses) > maxLesson {
-		return
+	if len(of.known)+len(of.guesses) <= maxLesson {
+		s.Put(key, of, maxLessons)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list.Put(key, of, maxLessons)
 }
 
 // learnAnew forgets all guesses, because a new schema has other types.

@@ -465,7 +465,7 @@ func TestInferredOnce(t *testing.T) {
 			}
 		}
 	}
-	if n := schemas.lessons.list.Len(); n != len(demos) {
+	if n := schemas.lessons.Len(); n != len(demos) {
 		t.Errorf("inferred %d times, want %d", n, len(demos))
 	}
 }
@@ -518,16 +518,16 @@ func TestPackedSchema(t *testing.T) {
 func TestLessons(t *testing.T) {
 	var s lessons
 	s.put(lessonKey{1}, learnt{guesses: make([]infer.Guess, maxLesson+1)})
-	if _, ok := s.get(lessonKey{1}); ok {
+	if _, ok := s.Get(lessonKey{1}); ok {
 		t.Error("a large lesson is kept")
 	}
 	for i := range maxLessons + 1 {
 		s.put(lessonKey{2, byte(i)}, learnt{left: i, guesses: make([]infer.Guess, maxLesson)})
 	}
-	if _, ok := s.get(lessonKey{2, 0}); ok || s.list.Len() != maxLessons {
-		t.Errorf("%d lessons are kept, the first too: %v", s.list.Len(), ok)
+	if _, ok := s.Get(lessonKey{2, 0}); ok || s.Len() != maxLessons {
+		t.Errorf("%d lessons are kept, the first too: %v", s.Len(), ok)
 	}
-	if of, ok := s.get(lessonKey{2, maxLessons}); !ok || of.left != maxLessons {
+	if of, ok := s.Get(lessonKey{2, maxLessons}); !ok || of.left != maxLessons {
 		t.Errorf("the last lesson is %d, %v", of.left, ok)
 	}
 }

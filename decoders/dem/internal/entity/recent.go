@@ -90,10 +90,12 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 		return
 	}
 	if l.kept >= 2*len(l.short) && l.shift != 64-mostBits { // the lists so far are read once more
-		if l.shift -= 2; l.short == nil {
-			l.shift = 64 - firstBits
+		number := firstBits
+		if l.short != nil {
+			number = 64 - l.shift + 2
 		}
-		l.short, l.long, l.kept = make([][2]list, 1<<(64-l.shift)), make([][2]list, 1<<(64-l.shift)), 0
+		l.short, l.long = make([][2]list, 1<<number), make([][2]list, 1<<number)
+		l.shift, l.kept = 64-number, 0
 	}
 	l.kept++
 	w := r.Peek()

@@ -240,3 +240,35 @@ func TestCopies(t *testing.T) {
 		t.Error("what is known is refuted, or a guess is made twice")
 	}
 }
+
+// TestAppend: books differ in Append if they differ in anything on which reading values depends.
+func TestAppend(t *testing.T) {
+	seen := map[string]int{}
+	for i, change := range []func(g *infer.Guess){
+		func(*infer.Guess) {},
+		func(g *infer.Guess) { g.Name = "Other_t" },
+		func(g *infer.Guess) { g.Base = "Other_t" },
+		func(g *infer.Guess) { g.Type = true },
+		func(g *infer.Guess) { g.Encoder = true },
+		func(g *infer.Guess) { g.List = true },
+		func(g *infer.Guess) { g.Numeric = true },
+		func(g *infer.Guess) { g.MayBeShifted = true },
+		func(g *infer.Guess) { g.MaybeSigned = true },
+		func(g *infer.Guess) { g.Family = infer.FamilyList },
+		func(g *infer.Guess) { g.State = infer.Refuted },
+		func(g *infer.Guess) { g.Open = 2 },
+		nil, // no guess at all
+	} {
+		b := infer.NewBook()
+		if change != nil {
+			g := infer.Guess{Number: 1, Unknown: schema.Unknown{Name: "Some_t", Base: "Some_t"}}
+			change(&g)
+			b.Put([]infer.Guess{g})
+		}
+		text := string(b.Append(nil))
+		if other, ok := seen[text]; ok {
+			t.Errorf("book %d is as book %d", i, other)
+		}
+		seen[text] = i
+	}
+}

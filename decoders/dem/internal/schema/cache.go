@@ -71,10 +71,7 @@ func (c *Cache) Pack(key Key, s *Schema) {
 
 // Kept is what decoders with a schema keep for others, by a key of what it was made from. The zero value is empty. It is safe for concurrent
 // use.
-type Kept struct {
-	mu   sync.Mutex
-	list share.Recent[Key, any]
-}
+type Kept struct{ list share.Kept[Key, any] }
 
 // maxKept is the number of things that are kept, and maxKeptSize the size of one in bytes. The fields of a game's largest class take 400 KB.
 const (
@@ -84,18 +81,13 @@ const (
 
 // Get returns what is kept, or nil.
 func (k *Kept) Get(key Key) any {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	v, _ := k.list.Get(key)
 	return v
 }
 
 // Put keeps a thing of about so many bytes, unless it is too large.
 func (k *Kept) Put(key Key, v any, size int) {
-	if size > maxKeptSize {
-		return
+	if size <= maxKeptSize {
+		k.list.Put(key, v, maxKept)
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.list.Put(key, v, maxKept)
 }

@@ -1,6 +1,9 @@
 package share
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Recent keeps the values that were used last, by key. The zero value is empty. It must not be used concurrently.
 type Recent[K comparable, V any] struct {
@@ -36,4 +39,31 @@ func (r *Recent[K, V]) Put(key K, value V, most int) {
 		r.entries = slices.Delete(r.entries, 0, 1)
 	}
 	r.entries = append(r.entries, entry[K, V]{key, value})
+}
+
+// Kept is a Recent that is safe for concurrent use. The zero value is empty.
+type Kept[K comparable, V any] struct {
+	mu     sync.Mutex
+	recent Recent[K, V]
+}
+
+// Len is Recent.Len.
+func (k *Kept[K, V]) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.recent.Len()
+}
+
+// Get is Recent.Get.
+func (k *Kept[K, V]) Get(key K) (value V, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.recent.Get(key)
+}
+
+// Put is Recent.Put.
+func (k *Kept[K, V]) Put(key K, value V, most int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.recent.Put(key, value, most)
 }
