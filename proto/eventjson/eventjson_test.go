@@ -95,6 +95,9 @@ func refers(f protoreflect.FieldDescriptor) bool {
 
 func value(r *rand.Rand, f protoreflect.FieldDescriptor) protoreflect.Value {
 	bits := r.Uint64() >> r.IntN(64)
+	if r.IntN(8) == 0 {
+		bits = []uint64{9, 10, 99, 100, 999, 1000}[r.IntN(6)] // the number of digits changes
+	}
 	if r.IntN(6) == 0 {
 		bits = -bits
 	}
