@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -385,3 +387,17 @@ def test_streams_have_no_thread(daemon: Daemon, monkeypatch: pytest.MonkeyPatch)
         with client.batches(NAME, max_batch_events=1) as another:
             next(another)
             assert len(watching()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_watches_only_its_own_streams(daemon: Daemon) -> None:
+    """Even when it was forked while the lock was held."""
+    with replayd.connect(daemon.address) as client, client.batches(NAME, max_batch_events=1) as stream:
+        next(stream)
+        with Watch._lock:
+            if not (child := os.fork()):
+                signal.alarm(10)  # or it would wait for ever
+                Watch(iter([1]), 1).read()
+                os._exit(len(Watch._all))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -91,7 +92,7 @@ class Watch:
         if self not in self._all:
             with self._lock:
                 self._all.add(self)
-                if not (Watch._thread and Watch._thread.is_alive()):  # it does not live in a process that was forked
+                if not (Watch._thread and Watch._thread.is_alive()):
                     Watch._thread = threading.Thread(target=self._run, daemon=True, name="replayd-watch")
                     Watch._thread.start()
         return response
@@ -110,7 +111,16 @@ class Watch:
                     cls._thread = None  # a watch that is added from now on starts another
                     return
 
+    @classmethod
+    def _forget(cls) -> None:
+        """Forgets, in a process that was forked, the streams of the other one, whose thread may have had the lock."""
+        cls._all, cls._lock, cls._thread = set(), threading.Lock(), None
+
     def end(self) -> None:
         """Ends the call."""
         self._all.discard(self)
         self._call.cancel()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=Watch._forget)
