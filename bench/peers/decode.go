@@ -96,16 +96,17 @@ func all[E any](next func(*E) error) (count int, err error) {
 // moving returns what decodes the next event that is no usual move or input: those come before it, in batches, and are counted.
 func moving(d *teehistorian.Decoder, count *int) func(*teehistorian.Event) error {
 	var moves [512]teehistorian.PlayerDiff
+	var inputs [64]teehistorian.InputDiff
+	var offsets [64]int64
 	return func(ev *teehistorian.Event) error {
 		for some := true; some; {
 			n, began := d.Moves(moves[:], true)
 			if some = n > 0; began {
 				n++
 			}
-			for ; d.Input(ev); some = true {
-				n++
-			}
-			*count += n
+			changes := d.Inputs(inputs[:], offsets[:])
+			some = some || changes > 0
+			*count += n + changes
 		}
 		return d.Next(ev)
 	}

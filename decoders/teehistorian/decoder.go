@@ -103,8 +103,13 @@ func (d *Decoder) Next(ev *Event) error {
 				ev.Tick.Skipped, ev.Tick.Implicit = 0, true
 				return nil
 			}
-		} else if x&0xff == tagInputDiff && d.fastInputDiff(ev, b) {
-			return nil
+		} else if x&0xff == tagInputDiff {
+			if n := s.usualChange(&ev.InputDiff, b); n > 0 {
+				d.index = 0
+				ev.AtTick, ev.Kind = s.tick, KindInputDiff
+				d.w.Advance(n)
+				return nil
+			}
 		}
 	}
 	return d.next(ev)

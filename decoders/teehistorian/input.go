@@ -27,36 +27,45 @@ func (in *Input) add(c *Input) {
 	in.PrevWeapon += c.PrevWeapon
 }
 
-// Input decodes the next record into ev, as Next does, if it is a usual change of an input, and reports whether it did. If not, it has
-// changed nothing. It has no warning.
-func (d *Decoder) Input(ev *Event) bool {
-	b := d.w.Bytes()
-	if !d.fast || len(b) < fastBytes || b[0] != tagInputDiff {
-		return false
+// Inputs decodes the next records into inputs, as far as they are usual changes of inputs and fit, and returns how many it decoded. It is
+// faster than Next, which decodes everything else. The events are of the present tick. Each starts at its offset, for which there must be as
+// much room, with an Index of 0. None has a warning.
+func (d *Decoder) Inputs(inputs []InputDiff, offsets []int64) (n int) {
+	if !d.fast {
+		return 0
 	}
-	ev.Warnings = ev.Warnings[:0]
-	return d.fastInputDiff(ev, b)
+	b, at := d.w.Bytes(), d.w.Offset()
+	size := len(b)
+	offsets = offsets[:len(inputs)]
+	for n < len(inputs) && len(b) >= fastBytes && b[0] == tagInputDiff {
+		length := d.state.usualChange(&inputs[n], b)
+		if length == 0 {
+			break
+		}
+		offsets[n] = at + int64(size-len(b))
+		b = b[length:]
+		n++
+	}
+	if n > 0 {
+		d.index = 0
+		d.w.Advance(size - len(b))
+	}
+	return n
 }
 
-// fastInputDiff decodes an INPUT_DIFF at the start of b, which is longer than any. It returns false, having changed nothing, for an
-// unusual record.
-func (d *Decoder) fastInputDiff(ev *Event, b []byte) bool {
+// usualChange decodes an INPUT_DIFF at the start of b, which is longer than any, and returns its length. It returns 0, having changed
+// nothing, for an unusual record.
+func (s *State) usualChange(m *InputDiff, b []byte) int {
 	id := int(b[1])
-	if id >= 0x40 || id >= len(d.state.clients) {
-		return false
+	if id >= 0x40 || id >= len(s.clients) || !s.clients[id].HasInput {
+		return 0
 	}
-	client := &d.state.clients[id]
 	c, length := changeOf((*[fastBytes]byte)(b))
-	if !client.HasInput || length == 0 {
-		return false
+	if length > 0 {
+		m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true
+		c.apply(&s.clients[id].Input, &m.Diff, &m.Input)
 	}
-	m := &ev.InputDiff
-	m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true
-	c.apply(&client.Input, &m.Diff, &m.Input)
-	ev.AtTick, ev.Kind = d.state.tick, KindInputDiff
-	d.index = 0
-	d.w.Advance(length)
-	return true
+	return length
 }
 
 // SkipInputs decodes the next changes of inputs, as long as they are usual ones, without making events, and returns how many
@@ -90,10 +99,10 @@ func (d *Decoder) SkipInputs() int {
 // change is what a usual INPUT_DIFF changes, in registers.
 type change struct {
 	direction, x, y int32
-	buttons         uint64 // the fields after the target, a byte each, as stored
+	buttons         uint64 // the fields after the target, a signed byte each
 }
 
-func (c change) button(i int) int32 { return short(byte(c.buttons >> (8 * i))) }
+func (c change) button(i int) int32 { return int32(int8(c.buttons >> (8 * i))) }
 
 // apply adds a change to an input. It stores the sum in out and the change in diff, too, field by field, because copying a whole
 // input that was just written in pieces stalls.
@@ -140,6 +149,8 @@ func changeOf(b *[fastBytes]byte) (change, int) {
 	if w&0x80|unusualX|unusualY|rest&0x80808080808080 != 0 || w&0xffffff|rest == 0 {
 		return change{}, 0
 	}
+	const each = 0x01010101010101
+	rest = rest&(each*0x3f) ^ rest>>6&each*0xff // as short, each
 	return change{direction: short(byte(w)), x: x, y: y, buttons: rest}, int(p + buttons)
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/replayd/replayd/decoders/teehistorian"
 )
 
-// allWithMoves is all by Moves, of lengths from 0 to 70 in turn and usually with the tick before them, by Input, and by Next for
-// what these leave, four times of five; phase says where to begin with the turns. It also returns how many events Moves and Input decoded.
+// allWithMoves is all by Moves, of lengths from 0 to 70 in turn and usually with the tick before them, by Inputs, of lengths from 0 to 3, and
+// by Next for what these leave, four times of five; phase says where to begin with the turns. It also returns how many events Moves and
+// Inputs decoded.
 func allWithMoves(d *teehistorian.Decoder, phase int) (events []seen, quick int, err error) {
 	var ev teehistorian.Event
 	var memory [70]teehistorian.PlayerDiff
@@ -33,9 +34,18 @@ func allWithMoves(d *teehistorian.Decoder, phase int) (events []seen, quick int,
 		if quick += len(moves); d.Position() != at || began && (!begin || len(moves) == 0 || d.Tick() != tick+1) || !began && d.Tick() != tick {
 			return events, quick, fmt.Errorf("at %+v in tick %d behind %d moves, want %+v", d.Position(), d.Tick(), len(moves), at)
 		}
-		for n%4 > 0 && d.Input(&ev) {
-			quick++
-			events = append(events, seen{d.Position(), hash(&ev)})
+		var inputs [3]teehistorian.InputDiff
+		var offsets [4]int64 // more than are needed
+		for count = n % 4; count > 0; quick += count {
+			if count = d.Inputs(inputs[:n%4], offsets[:]); count > 0 && offsets[0] != at.Offset {
+				return events, quick, fmt.Errorf("inputs at %d begin at %d", at.Offset, offsets[0])
+			}
+			at = d.Position()
+			offsets[count] = at.Offset
+			for i := range count {
+				ev.AtTick, ev.Kind, ev.InputDiff, ev.Warnings = d.Tick(), teehistorian.KindInputDiff, inputs[i], ev.Warnings[:0]
+				events = append(events, seen{decoders.Position{Offset: offsets[i+1], Index: at.Index}, hash(&ev)})
+			}
 		}
 		if n%5 == 0 {
 			continue
@@ -47,7 +57,7 @@ func allWithMoves(d *teehistorian.Decoder, phase int) (events []seen, quick int,
 	}
 }
 
-// TestMoves decodes files by Moves, Input and Next, and compares the events with those of Next alone.
+// TestMoves decodes files by Moves, Inputs and Next, and compares the events with those of Next alone.
 func TestMoves(t *testing.T) {
 	t.Parallel()
 	total := 0
@@ -62,7 +72,7 @@ func TestMoves(t *testing.T) {
 		total += quick
 	}
 	if total < 1_300_000 {
-		t.Errorf("Moves and Input decoded %d events", total)
+		t.Errorf("Moves and Inputs decoded %d events", total)
 	}
 }
 

@@ -155,29 +155,33 @@ func (r *reader) addTick(b *codec.Batch, at decoders.Position, entry start) {
 }
 
 // addInputs decodes the next changes of inputs, appends them, and returns how many there are.
-func (r *reader) addInputs(b *codec.Batch, p *plan) (n int) {
-	ev := &r.Event
-	if r.Tables != nil {
-		return r.addInputRows(b, p)
-	}
-	for ; !b.Full(); n++ {
-		at := r.d.Position()
-		if !r.d.Input(ev) {
-			break
-		}
-		if p.apply {
+func (r *reader) addInputs(b *codec.Batch, p *plan) int {
+	n, tick := r.d.Inputs(r.inputs[:min(inputsAtOnce, b.MaxEvents-b.Count)], r.offsets[:]), r.d.Tick()
+	inputs, offsets, entry := r.inputs[:n], r.offsets[:n], startOf(tick)
+	if p.apply {
+		for i := range inputs {
+			ev := &r.Event
+			ev.AtTick, ev.Kind, ev.InputDiff, ev.Warnings = tick, teehistorian.KindInputDiff, inputs[i], ev.Warnings[:0]
 			p.fold.Apply(ev)
 		}
-		b.Count++
-		b.Events = appendChange(b.Events, startOf(ev.AtTick), ev)
-		if !b.Places.AddNear(at.Offset, at.Index) {
-			b.Place(at)
+	}
+	b.Count += n
+	if r.Tables != nil {
+		if n > 0 {
+			r.changes.add(r.Tables, offsets, tick, inputs)
+		}
+		return n
+	}
+	for i := range inputs {
+		b.Events = appendChange(b.Events, entry, tick, &inputs[i])
+		if !b.Places.AddNear(offsets[i], 0) {
+			b.Place(decoders.Position{Offset: offsets[i]})
 		}
 	}
 	return n
 }
 
-// inputsAtOnce is how many changes of inputs are collected for their table, which are of one tick.
+// inputsAtOnce is how many changes of inputs one call decodes.
 const inputsAtOnce = 32
 
 // column holds the values of one column of changes of inputs.
@@ -185,12 +189,6 @@ type column [inputsAtOnce]int32
 
 // changes holds the columns of changes of inputs: the client, the fields of its input, and those of the change.
 type changes [1 + 10 + 10]column
-
-func (c *changes) set(row int, m *teehistorian.InputDiff) {
-	c[0][row] = m.ClientId
-	spread((*[10]column)(c[1:]), row, &m.Input)
-	spread((*[10]column)(c[11:]), row, &m.Diff)
-}
 
 // spread sets the values of the columns of an input at a row.
 func spread(to *[10]column, row int, in *teehistorian.Input) {
@@ -207,30 +205,16 @@ func spread(to *[10]column, row int, in *teehistorian.Input) {
 	to[9][row] = in.PrevWeapon
 }
 
-// addInputRows decodes the next changes of inputs, appends them to their table, and returns how many there are.
-func (r *reader) addInputRows(b *codec.Batch, p *plan) (n int) {
-	ev, index := &r.Event, r.d.Position().Index
-	for most := min(inputsAtOnce, b.MaxEvents-b.Count); n < most; n++ {
-		r.offsets[n] = r.d.Position().Offset
-		if !r.d.Input(ev) {
-			break
-		}
-		if p.apply {
-			p.fold.Apply(ev)
-		}
-		r.changes.set(n, &ev.InputDiff)
+// add appends changes of a tick to their table.
+func (c *changes) add(s *table.Set, offsets []int64, tick int32, inputs []teehistorian.InputDiff) {
+	for i := range inputs {
+		m := &inputs[i]
+		c[0][i] = m.ClientId
+		spread((*[10]column)(c[1:]), i, &m.Input)
+		spread((*[10]column)(c[11:]), i, &m.Diff)
 	}
-	if n > 0 {
-		b.Count += n
-		r.changes.add(r.Tables, r.offsets[:n], index, ev.AtTick)
-	}
-	return n
-}
-
-// add appends the first rows to their table: as many as there are offsets. The first has an index.
-func (c *changes) add(s *table.Set, offsets []int64, index int64, tick int32) {
 	n := len(offsets)
-	to, values := s.BeginRows(uint8(teehistorian.KindInputDiff), offsets, index, tick), c[:]
+	to, values := s.BeginRows(uint8(teehistorian.KindInputDiff), offsets, 0, tick), c[:]
 	for i := range to {
 		if to[i].Field.Type == table.Struct {
 			table.BeginFields(to[i:], n)
@@ -280,7 +264,7 @@ func (r *reader) appendHot(b *codec.Batch, ev *teehistorian.Event) bool {
 		if m := &ev.InputDiff; uint32(m.ClientId) >= 0x80 || !m.HasInput {
 			return false
 		}
-		b.Events = appendChange(b.Events, startOf(ev.AtTick), ev)
+		b.Events = appendChange(b.Events, startOf(ev.AtTick), ev.AtTick, &ev.InputDiff)
 	case teehistorian.KindTick:
 		if ev.Tick.Skipped != 0 || !ev.Tick.Implicit {
 			return false
@@ -395,12 +379,11 @@ const inputBytes = 256
 
 // appendChange appends a change of an input, which has no warnings, as an entry of the list of events. It writes the same bytes as
 // AppendEvent.
-func appendChange(b []byte, entry start, ev *teehistorian.Event) []byte {
+func appendChange(b []byte, entry start, tick int32, m *teehistorian.InputDiff) []byte {
 	n := len(b)
 	b = slices.Grow(b, inputBytes)
 	buf := (*[inputBytes]byte)(b[n : n+inputBytes])
 	binary.LittleEndian.PutUint64(buf[:], entry.bytes)
-	m := &ev.InputDiff
 	at := uint8(entry.n)
 	p := at + 2
 	if m.ClientId != 0 {
@@ -411,7 +394,7 @@ func appendChange(b []byte, entry start, ev *teehistorian.Event) []byte {
 	p = putInput(buf, p, tagDiff, &m.Diff)
 	if p-2 >= 0x80 {
 		b = append(b, codec.EventListField, 0)
-		return protoappend.Close(AppendEvent(b, ev), n+2)
+		return protoappend.Close(AppendEvent(b, &teehistorian.Event{AtTick: tick, Kind: teehistorian.KindInputDiff, InputDiff: *m}), n+2)
 	}
 	buf[at], buf[at+1] = tagInputDiff, p-at-2
 	buf[1] = p - 2

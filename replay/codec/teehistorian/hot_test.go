@@ -102,7 +102,7 @@ func TestAppendChange(t *testing.T) {
 			for _, *field = range []int32{0, -1, 64, -1 << 13, 1 << 20, math.MinInt32} {
 				want := entry(&ev)
 				lengths[len(want)] = true
-				if got := appendChange(make([]byte, 0, len(want)), startOf(tick), &ev); !bytes.Equal(got, want) {
+				if got := appendChange(make([]byte, 0, len(want)), startOf(tick), tick, &ev.InputDiff); !bytes.Equal(got, want) {
 					t.Errorf("got % x\nwant % x", got, want)
 				}
 			}
@@ -136,7 +136,9 @@ func TestAddRows(t *testing.T) {
 		at := decoders.Position{Offset: 1000}
 		for range rapid.IntRange(1, 5).Draw(t, "times") {
 			ev := teehistorian.Event{Kind: kind, AtTick: rapid.Int32Range(0, 1000).Draw(t, "tick")}
-			at.Index = rapid.Int64Range(0, 1).Draw(t, "index")
+			if at.Index = 0; kind == teehistorian.KindPlayerDiff {
+				at.Index = rapid.Int64Range(0, 1).Draw(t, "index")
+			}
 			if rapid.Bool().Draw(t, "a single one") {
 				ev.HasPlayer, ev.Player.Name = true, []byte("nameless")
 				AddRow(got, at, &ev)
@@ -144,23 +146,23 @@ func TestAddRows(t *testing.T) {
 				ev.HasPlayer = false
 			}
 			var moves []teehistorian.PlayerDiff
-			var all changes
+			var all []teehistorian.InputDiff
 			var offsets []int64
 			first, m, in := at, &ev.PlayerDiff, &ev.InputDiff
 			in.HasInput, in.HasDiff = true, true
-			for i := range rapid.IntRange(1, 10).Draw(t, "rows") {
+			for range rapid.IntRange(1, 10).Draw(t, "rows") {
 				for _, field := range append(inputs(in), &in.ClientId, &m.ClientId, &m.Dx, &m.Dy, &m.X, &m.Y) {
 					*field = rapid.Int32Min(-1<<31+1).Draw(t, "number") // the lowest stands for none
 				}
 				moves, offsets = append(moves, *m), append(offsets, at.Offset)
-				all.set(i, in)
+				all = append(all, *in)
 				AddRow(want, at, &ev)
 				at = decoders.Position{Offset: at.Offset + teehistorian.MoveBytes}
 			}
 			if kind == teehistorian.KindPlayerDiff {
 				addMoveRows(got, first, ev.AtTick, moves)
 			} else {
-				all.add(got, offsets, first.Index, ev.AtTick)
+				new(changes).add(got, offsets, ev.AtTick, all)
 			}
 			if got.Size() != want.Size() || got.LastSize() != want.LastSize() {
 				t.Fatalf("%d bytes, of the last row %d; want %d and %d", got.Size(), got.LastSize(), want.Size(), want.LastSize())

@@ -40,8 +40,9 @@ type reader struct {
 	facts   *facts                               // nil without a filter that selects facts
 	world   *physics.World                       // nil without one that selects what follows from playing the game
 	moves   [movesAtOnce]teehistorian.PlayerDiff // memory for addMoves
-	changes changes                              // memory for addInputRows
-	offsets [inputsAtOnce]int64                  // of the changes
+	inputs  [inputsAtOnce]teehistorian.InputDiff // memory for addInputs
+	offsets [inputsAtOnce]int64                  // of inputs
+	changes changes                              // columns of inputs
 
 	checkpoints codec.Checkpoints // nil keeps none
 	restored    bool              // the search for a checkpoint has ended
