@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from random import Random
 from typing import Any
 
 import duckdb
@@ -20,7 +21,7 @@ import pytest
 import replayd
 from conftest import FINISHED, REPOSITORY, Daemon
 from replayd._blocking import Watch
-from replayd.v1 import filter_pb2, stream_pb2
+from replayd.v1 import filter_pb2, replay_pb2, stream_pb2
 
 NAME = f"r/teehistorian/finished/{FINISHED.name}"
 DOTA = "r/dem/dota.dem"
@@ -216,17 +217,104 @@ def test_entities_are_a_wide_table(daemon: Daemon) -> None:
     assert asyncio.run(run()).equals(table)
 
 
+TEXTS = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+AXES = pyarrow.struct([pyarrow.field(axis, pyarrow.float32(), nullable=False) for axis in "xyz"])
+
+
+def sent(kind: str, columns: dict[str, Any]) -> stream_pb2.Table:
+    """A table as the daemon sends it."""
+    batch = pyarrow.record_batch(columns)
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    schema, end = batch.schema.serialize().to_pybytes(), b"\xff\xff\xff\xff\0\0\0\0"
+    return stream_pb2.Table(kind=kind, rows=len(batch), schema=schema, data=sink.getvalue().to_pybytes()[len(schema) :].removesuffix(end))
+
+
+def test_entities_of_random_events() -> None:
+    """Their table is the state that they make one after the other, in whatever batches and tables they come."""
+    from replayd._entities import EntityCollector
+
+    random = Random(1)
+    change = pyarrow.struct([("field", TEXTS), ("value_case", TEXTS), ("int", pyarrow.int64()), ("vector", AXES)])
+    types = {"offset": "int64", "index": "int64", "time": "float64", "serial": "uint16", "class": TEXTS, "fields": pyarrow.list_(change)}
+    for _ in range(100):
+        every, tick, offset, index, serials = random.choice([1, 2, 5]), -1, 0, 0, [0] * 4
+        batches: list[stream_pb2.EventBatch] = []
+        state: dict[int, tuple[Any, ...]] = {}  # by slot: serial, class, n, and the coordinates of v
+        changed, states = [], {-1: state}  # the state after each tick
+        for _ in range(random.randint(1, 4)):
+            tables: dict[str, list[dict[str, Any]]] = {}
+            first = random.random() < 0.3  # the batch is a state, of entities that have no positions
+            for slot in random.sample(range(4), 4) if first else random.choices(range(4), k=12):
+                if not first and random.random() < 0.5:
+                    tick, offset, index = tick + random.choice([0, 1, 3]), offset + 1, 0
+                index += 1
+                new, full = first or slot not in state or random.random() < 0.1, random.random() < 0.5
+                serials[slot] += new
+                other = "entity_created" if new else "entity_deleted"
+                kind = other if first else random.choice(["entity_updated", "entity_entered", other])
+                _, of, *values = (0, random.choice("CD")) if new else state[slot]
+                if new or full and kind == "entity_entered":
+                    values = [None] * 4
+                fields: list[dict[str, Any]] = []
+                if "n" in (told := random.sample(["n", "v", "other"], random.randint(0, 3))):
+                    values[0] = random.randint(0, 9)
+                    fields.append({"field": "n", "value_case": "int", "int": values[0]})
+                if "v" in told:
+                    values[1:] = random.choices(range(9), k=3)
+                    fields.append({"field": "v", "value_case": "vector", "vector": dict(zip("xyz", values[1:]))})
+                if "other" in told:
+                    fields.append({"field": "other", "value_case": "int", "int": 1})
+                row = dict(zip(types, (None if first else offset, None if first else index, tick / 4, serials[slot], of, fields)))
+                tables.setdefault(kind, []).append(row | {"at_tick": tick, "slot": slot, "full": full})
+                state = {number: entity for number, entity in state.items() if number != slot}
+                if kind != "entity_deleted":
+                    state[slot] = serials[slot], of, *values
+                    if fields and told != ["other"]:
+                        changed.append((tick, tick / 4, slot, *state[slot]))
+                states[max(tick, 0)] = state
+            batches.append(stream_pb2.EventBatch())
+            for kind, rows in random.sample([*tables.items()], len(tables)):
+                columns = {name: pyarrow.array([row[name] for row in rows], type) for name, type in types.items()}
+                ticks = pyarrow.array([row["at_tick"] for row in rows], random.choice(["int16", "int32"]))
+                columns["at_tick"] = pyarrow.compute.run_end_encode(ticks) if random.random() < 0.5 else ticks
+                columns[f"{kind}_index"] = pyarrow.array([row["slot"] for row in rows], "uint8")
+                if kind == "entity_entered":
+                    columns["full"] = pyarrow.array([row["full"] for row in rows])
+                if kind == "entity_deleted":
+                    del columns["fields"]
+                batches[-1].tables.append(sent(kind, columns))
+        last = tick + random.randint(0, 9)
+        sampled = [
+            (at, at / 4, slot, *entity)
+            for at in range(0, max(last, 0) + 1, every)
+            for slot, entity in sorted(states[max(tick for tick in states if tick <= at)].items())
+        ]
+        for step, expected in (None, sorted(changed, key=lambda row: (row[0], row[2]))), (every, sampled):
+            collector = EntityCollector(["n", "v"], step)
+            collector.take(stream_pb2.StreamEventsResponse(start=stream_pb2.StreamStart(replay=replay_pb2.Replay(ticks_per_second=4))))
+            for batch in batches:
+                collector.take(stream_pb2.StreamEventsResponse(batch=batch))
+            end = stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_FINISHED, last_tick=last)
+            collector.take(stream_pb2.StreamEventsResponse(end=end))
+            names = ["at_tick", "time", "entity", "serial", "class", "n", "v.x", "v.y", "v.z"]
+            assert [tuple(map(row.get, names)) for row in collector.table().to_pylist()] == expected
+
+
 def test_a_field_with_values_of_several_kinds() -> None:
     """As of an object of several types: numbers are a column of numbers, numbers and texts one of texts."""
     from replayd._entities import EntityCollector
 
     values: dict[str, dict[str | None, Any]] = {
         "t": {"text": "a", "int": 7}, "n": {"float": 0.5, "int": 3}, "m": {"int": -3, "uint": 4}, "v": {"text": "a", "blob": b"b"},
-        "u": {None: None, "int": 5},
+        "u": {None: None, "int": 5}, "w": {"vector": dict.fromkeys("xyz", 1), "int": 6},
     }  # fmt: skip
-    kinds = {"int": pyarrow.int64(), "uint": pyarrow.uint64(), "float": pyarrow.float32(), "text": pyarrow.string(), "blob": pyarrow.binary()}
-    texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    change = pyarrow.struct([("field", texts), ("value_case", texts), *kinds.items()])
+    kinds = {
+        "int": pyarrow.int64(), "uint": pyarrow.uint64(), "float": pyarrow.float32(), "text": pyarrow.string(), "blob": pyarrow.binary(),
+        "vector": AXES,
+    }  # fmt: skip
+    change = pyarrow.struct([("field", TEXTS), ("value_case", TEXTS), *kinds.items()])
     fields = [
         [{"field": name, "value_case": [*of][nth], [*of][nth] or "int": [*of.values()][nth]} for name, of in values.items()] for nth in range(2)
     ]
@@ -236,14 +324,9 @@ def test_a_field_with_values_of_several_kinds() -> None:
     }  # fmt: skip
 
     def since(tick: int) -> stream_pb2.Table:
-        batch = pyarrow.record_batch(columns | {"at_tick": pyarrow.array([tick, 32767], "int16")})
-        sink = pyarrow.BufferOutputStream()
-        with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        schema = batch.schema.serialize().to_pybytes()
-        return stream_pb2.Table(kind="entity_updated", rows=2, schema=schema, data=sink.getvalue().to_pybytes()[len(schema) :])
+        return sent("entity_updated", columns | {"at_tick": pyarrow.array([tick, 32767], "int16")})
 
-    rows = [{"t": "a", "n": 0.5, "m": -3, "v": None, "u": None}, {"t": "7", "n": 3.0, "m": 4, "v": None, "u": 5}]
+    rows = [{"t": "a", "n": 0.5, "m": -3, "v": None, "u": None, "w": None}, {"t": "7", "n": 3.0, "m": 4, "v": None, "u": 5, "w": None}]
     end = stream_pb2.StreamEnd(reason=stream_pb2.END_REASON_FINISHED, last_tick=40000)
     for first, every, count, expected in (
         (1, None, 2, [{"at_tick": 1} | rows[0], {"at_tick": 32767} | rows[1]]),

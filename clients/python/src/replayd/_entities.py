@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._tables import Collector, _decoded, _is_runs, need, tables_of
+from ._tables import Collector, _decoded, _is_runs, need, stream_of
 from .v1 import stream_pb2
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class EntityCollector:
         self._patterns = list(fields)
         self._every = every
         self._batches = 0
-        self._parts: dict[tuple[str, bytes], list[tuple[int, Any]]] = {}
-        """The tables of a kind with the same schema, and the numbers of their responses."""
+        self._parts: dict[tuple[str, bytes], list[tuple[int, int, bytes]]] = {}
+        """The tables of a kind with the same schema: the numbers of their responses, their rows, and their data."""
         self._ticks_per_second = 0.0
         self._last = 0  # tick of the replay, if it was read to the end
 
@@ -44,9 +44,9 @@ class EntityCollector:
             return
         self._batches += 1
         batch = response.state if response.HasField("state") else response.batch
-        for table in tables_of(batch).values():
-            if len(table) > 0:  # others tell the columns of kinds without events
-                self._parts.setdefault((table.kind, table.message.schema), []).append((self._batches, table._read()))
+        for table in batch.tables:
+            if table.rows > 0:  # others tell the columns of kinds without events
+                self._parts.setdefault((table.kind, table.schema), []).append((self._batches, table.rows, table.data))
 
     def table(self) -> pyarrow.Table:
         """The wide table, ordered by tick and entity."""
@@ -56,93 +56,57 @@ class EntityCollector:
             fields = [(name, arrow.null()) for name in dict.fromkeys(self._patterns)]
             empty: pyarrow.Table = arrow.schema([*types, ("class", arrow.string()), *fields]).empty_table()
             return empty
-        parts: list[dict[str, Any]] = []
-        lists: list[Any] = []
-        for (kind, _), batches in sorted(self._parts.items(), key=lambda part: part[0][0] == "entity_deleted"):  # these come last
-            numbers, tables = zip(*batches)
-            part = arrow.Table.from_batches(tables)  # only columns that are needed are joined and widened
-            if kind != "entity_deleted":
-                lists += part["fields"].chunks
-            parts.append(self._rows(kind, part) | {"batch": np.repeat(numbers, [table.num_rows for table in tables])})
-        whole = {
-            name: (np.concatenate if isinstance(parts[0][name], np.ndarray) else arrow.concat_arrays)([part[name] for part in parts])
-            for name in parts[0]
-        }
-        changes = _Changes(self._patterns, arrow.chunked_array(lists))
+        parts = sorted(self._parts.items(), key=lambda part: part[0][0] == "entity_deleted")  # these come last
+        tables = [(kind, stream_of(schema, *(data for *_, data in of)).read_all()) for (kind, schema), of in parts]
+        batches = np.repeat(*np.array([part[:2] for _, of in parts for part in of]).T)
+
+        def joined(name: str) -> Any:
+            return np.concatenate([_numbers(table[name.format(kind)]) for kind, table in tables])
+
         # From here on rows are ordered by slot, and for each slot as they happened. A life is that of one entity in its slot.
-        order = np.lexsort((whole["index"], whole["offset"], whole["batch"], whole["slot"]))
+        where = joined("offset"), batches, joined("{}_index")
+        order = np.lexsort(where)
+        offset, _, slot = (column[order] for column in where)
+        again = slot[1:] == slot[:-1]
+        if (again & (offset[1:] == offset[:-1])).any():  # rarely, as this takes longer than all else
+            order = np.lexsort((joined("index"), *where))
+        serial, ticks = joined("serial")[order], joined("at_tick").astype(np.int32)[order]
+        deleted = np.concatenate([np.full(len(table), kind == "entity_deleted") for kind, table in tables])[order]
+        begins = np.concatenate([
+            _numbers(table["full"]) if kind == "entity_entered" else np.full(len(table), kind == "entity_created") for kind, table in tables
+        ])[order]  # fmt: skip
+        begins[0] = True
+        begins[1:] |= ~again | (serial[1:] != serial[:-1])
+        changes = _Changes(self._patterns, [chunk for kind, table in tables if kind != "entity_deleted" for chunk in table["fields"].chunks])
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
-        slot, serial = whole["slot"][order], whole["serial"][order]
-        begins = whole["starts"][order].copy()
-        begins[0] = True
-        begins[1:] |= (slot[1:] != slot[:-1]) | (serial[1:] != serial[:-1])
-        first = np.flatnonzero(begins)
-        begin = np.repeat(first, np.diff(first, append=len(order)))
-        sources, changed = {}, np.zeros(len(order), bool)
-        for name in changes.fields:
-            rows = place[changes.fields[name].rows]
-            changed[rows] = True
-            sources[name] = source = np.full(len(order), -1)
-            source[rows] = np.arange(len(rows))
-            # The value of a row is that of the last row of its life that has one.
-            having = np.flatnonzero(source >= 0)
-            last = np.repeat(having, np.diff(having, append=len(order)))
-            source[having[0] :] = np.where(last >= begin[having[0] :], source[last], -1)
-        deleted = whole["deleted"][order]
-        ticks = whole["at_tick"][order]
+        changed, known = changes.known(place, begins)
         if self._every is None:
-            rows = np.flatnonzero(changed & ~deleted)
+            rows = np.flatnonzero(changed)
             rows = rows[np.argsort(ticks[rows], kind="stable")]
-        else:
-            rows = np.arange(len(order))
-        at = arrow.array(order[rows])
-        made: dict[str, Any] = {
-            "entity": arrow.array(slot[rows], arrow.uint32()), "serial": arrow.array(serial[rows], arrow.uint32()),
-            "class": whole["class"].take(at).cast(arrow.string()),
-        }  # fmt: skip
-        for name in changes.names():
-            if name in sources:
-                made |= changes.columns(name, sources[name][rows])
-            else:
-                made[name] = arrow.nulls(len(rows))
-        if self._every is None:
-            shown, times = ticks[rows], whole["time"].take(at)
+            shown = ticks[rows]
+            times = arrow.concat_arrays([_plain(table["time"]).combine_chunks() for _, table in tables]).take(arrow.array(order[rows]))
         else:
             rate = self._ticks_per_second
-            held, shown = self._sampled(ticks, slot, deleted)
-            made = dict(zip(made, arrow.record_batch(made).take(arrow.array(held)).columns))
+            rows, shown = self._sampled(ticks, again, deleted)
             times = arrow.array(shown / rate) if rate else arrow.nulls(len(shown), arrow.float64())
-        result: pyarrow.Table = arrow.table({"at_tick": arrow.array(shown, arrow.int32()), "time": times} | made)
+        classes = arrow.concat_arrays([chunk for _, table in tables for chunk in table["class"].chunks])
+        made: dict[str, Any] = {
+            "at_tick": arrow.array(shown), "time": times, "entity": arrow.array(slot[rows].astype(np.uint32)),
+            "serial": arrow.array(serial[rows].astype(np.uint32)),
+            "class": classes.dictionary.take(arrow.array(classes.indices.to_numpy()[order[rows]])),
+        }  # fmt: skip
+        for name in changes.names():
+            made |= changes.columns(name, known[changes.fields[name].number][rows]) if name in changes.fields else {name: arrow.nulls(len(rows))}
+        result: pyarrow.Table = arrow.table(made)
         return result
 
-    def _rows(self, kind: str, part: Any) -> dict[str, Any]:
-        """The properties of the rows of a part."""
-        np = self._numpy
-
-        def plain(name: str) -> Any:
-            return _decoded(part[name]) if _is_runs(part[name].type) else part[name]
-
-        def numbers(name: str) -> Any:
-            column = plain(name)
-            # Offset and index are missing in a state, which is a batch of its own.
-            return (column.fill_null(-1) if column.null_count else column).to_numpy()
-
-        n = part.num_rows
-        starts = numbers("full").astype(bool) if kind == "entity_entered" else np.full(n, kind == "entity_created")
-        return {
-            "offset": numbers("offset"), "index": numbers("index"), "at_tick": numbers("at_tick").astype(np.int32), "slot": numbers(f"{kind}_index"),
-            "serial": numbers("serial"), "class": part["class"].combine_chunks(), "time": plain("time").combine_chunks(),
-            "starts": starts, "deleted": np.full(n, kind == "entity_deleted"),
-        }  # fmt: skip
-
-    def _sampled(self, ticks: Any, slot: Any, deleted: Any) -> tuple[Any, Any]:
+    def _sampled(self, ticks: Any, again: Any, deleted: Any) -> tuple[Any, Any]:
         """The rows that hold at the sampled ticks, and these ticks, in their order."""
         np, every = self._numpy, self._every
         first = np.maximum(ticks, 0)
         until = np.full(len(ticks), max(first.max(), self._last) + 1)  # the tick from which on the row no longer holds
-        same = slot[1:] == slot[:-1]  # a slot that is used again ends the life before, if that was not told
-        until[:-1][same] = first[1:][same]
+        until[:-1][again] = first[1:][again]  # a slot that is used again ends the life before, if that was not told
         until[deleted] = first[deleted]
         begin = -(-first // every)
         counts = np.maximum(-(-until // every) - begin, 0)
@@ -152,38 +116,61 @@ class EntityCollector:
         return np.repeat(np.arange(len(ticks)), counts)[ordered], samples[ordered] * every
 
 
-class _Field(NamedTuple):
-    """The changes of one field: their numbers, the rows that they are in, and the cases of their values."""
+def _plain(column: Any) -> Any:
+    return _decoded(column) if _is_runs(column.type) else column
 
-    changes: Any
-    rows: Any
+
+def _numbers(column: Any, missing: int = -1) -> Any:
+    """The values of a column."""
+    plain = _plain(column)
+    return (plain.fill_null(missing) if plain.null_count else plain).to_numpy()
+
+
+class _Field(NamedTuple):
+    """The number of a field that changed, and the cases of its values."""
+
+    number: int
     kinds: set[str]
 
 
 class _Changes:
-    """The changes of fields, numbered as they come."""
+    """The changes of fields, numbered as they come, from 1 on: 0 is none."""
 
-    def __init__(self, patterns: Sequence[str], lists: Any) -> None:
-        """lists has a list of changes for each row."""
+    def __init__(self, patterns: Sequence[str], lists: Sequence[Any]) -> None:
+        """lists have a list of changes for each row."""
         self._arrow = need("pyarrow", "arrow", "entities()")
         self._compute = need("pyarrow.compute", "arrow", "entities()")
-        np = need("numpy", "arrow", "entities()")
+        self._numpy = np = need("numpy", "arrow", "entities()")
         self._patterns = patterns
-        self._parts = [chunk.flatten() for chunk in lists.chunks]
+        self._parts = [of.values for of in lists]
         self._values: dict[str, Any] = {}
         self.fields: dict[str, _Field] = {}
-        rows = self._compute.list_parent_indices(lists).to_numpy()
-        names, cases = self._all("field"), self._all("value_case")
+        begins = [of.offsets.to_numpy() for of in lists]
+        self._counts = np.concatenate([of[1:] - of[:-1] for of in begins])
+        names, cases = (self._arrow.concat_arrays([part.field(name) for part in self._parts]) for name in ("field", "value_case"))
         codes, known = names.indices.to_numpy(), cases.dictionary.to_pylist()
-        ordered = np.argsort(codes, kind="stable")
         width = len(known) + 1  # the last is of changes to a value that is not known
-        cases = codes * width + cases.indices.fill_null(len(known)).to_numpy()
-        counts = np.bincount(cases, minlength=len(names.dictionary) * width).reshape(-1, width)
-        ends = np.cumsum(counts.sum(axis=1))
-        for name, begin, end, of in zip(names.dictionary.to_pylist(), (0, *ends), ends, counts.tolist()):
-            if begin < end and any(fnmatchcase(name, pattern) for pattern in patterns):
-                at = ordered[begin:end]
-                self.fields[name] = _Field(at, rows[at], {case for case, count in zip(known, of) if count})
+        cases = codes * width + _numbers(cases.indices, len(known))
+        counts = np.bincount(cases, minlength=len(names.dictionary) * width).reshape(-1, width).tolist()
+        numbers = np.full(len(names.dictionary), -1)
+        for code, (name, of) in enumerate(zip(names.dictionary.to_pylist(), counts)):
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                numbers[code] = len(self.fields)
+                self.fields[name] = _Field(len(self.fields), {case for case, count in zip(known, of) if count})
+        self._numbers = numbers[codes]  # of the changes' fields, -1 of those that nobody asked for
+
+    def known(self, place: Any, begins: Any) -> tuple[Any, Any]:
+        """Which rows have changes, and for each field the number of the change that each row has its value of: the last one of its life.
+        place is that of each row in their order, and begins says which ones of the ordered rows begin a life."""
+        np = self._numpy
+        last = np.zeros((len(self.fields) + 1, len(place)), np.int32)  # the last row, -1, is of fields that nobody asked for
+        at = self._numbers * len(place) + np.repeat(place[: len(self._counts)], self._counts)
+        last.ravel()[at] = np.arange(1, len(at) + 1, dtype=np.int32)
+        last = last[:-1]
+        told = last != 0
+        changed = told.any(axis=0)
+        since = np.flatnonzero(told | begins)
+        return changed, np.repeat(last.ravel()[since], np.diff(since, append=last.size)).reshape(last.shape)
 
     def names(self) -> list[str]:
         """The names of the fields in the order of the patterns, and those of one pattern by name. A pattern without fields stands for itself."""
@@ -193,31 +180,26 @@ class _Changes:
         return [*ordered]
 
     def columns(self, name: str, source: Any) -> dict[str, Any]:
-        """The columns of a field: one, or for vectors one for each coordinate. source are the numbers of its changes that have the values of
-        the rows, -1 of rows without."""
+        """The columns of a field: one, or for vectors one for each coordinate. source are the numbers of the changes that have the rows'
+        values."""
         arrow, compute = self._arrow, self._compute
-        changes, kinds = self.fields[name].changes, self.fields[name].kinds
-        without = source < 0
-        at = arrow.array(changes[source], mask=without if without.any() else None)
+        at, kinds = arrow.array(source), self.fields[name].kinds
 
-        def of(case: str, kind: Any) -> Any:
-            return self._all(case).take(at).cast(kind)
+        def of(case: str) -> Any:
+            if case not in self._values:
+                parts = [part.field(case) for part in self._parts]
+                self._values[case] = arrow.concat_arrays([arrow.nulls(1, parts[0].type), *parts])
+            return self._values[case].take(at)
 
         if kinds == {"vector"}:
-            vectors = self._all("vector")
-            return {f"{name}.{axis.name}": compute.struct_field(vectors, axis.name).take(at) for axis in vectors.type}
+            vectors = of("vector")
+            return {f"{name}.{axis.name}": values for axis, values in zip(vectors.type, vectors.flatten())}
         if len(kinds) == 1:
-            return {name: self._all(*kinds).take(at)}
+            return {name: of(*kinds)}
         if not kinds or not kinds <= _NUMBERS | {"text"}:
             return {name: arrow.nulls(len(source))}
         kind = arrow.string() if "text" in kinds else arrow.float64() if "float" in kinds else arrow.int64()
-        return {name: compute.coalesce(*(of(case, kind) for case in sorted(kinds)))}
-
-    def _all(self, case: str) -> Any:
-        """The values of all changes that are of a case."""
-        if case not in self._values:
-            self._values[case] = self._arrow.concat_arrays([part.field(case) for part in self._parts])
-        return self._values[case]
+        return {name: compute.coalesce(*(of(case).cast(kind) for case in sorted(kinds)))}
 
 
 class SampleCollector(Collector):
