@@ -81,24 +81,26 @@ class EntityCollector:
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         changed, known = changes.known(place, begins)
+        rows: Any = slice(None)
         if self._every is None:
             rows = np.flatnonzero(changed)
             rows = rows[np.argsort(ticks[rows], kind="stable")]
-            shown = ticks[rows]
-            times = arrow.concat_arrays([_plain(table["time"]).combine_chunks() for _, table in tables]).take(arrow.array(order[rows]))
-        else:
-            rate = self._ticks_per_second
-            rows, shown = self._sampled(ticks, again, deleted)
-            times = arrow.array(shown / rate) if rate else arrow.nulls(len(shown), arrow.float64())
+        at = order[rows]
         classes = arrow.concat_arrays([chunk for _, table in tables for chunk in table["class"].chunks])
         made: dict[str, Any] = {
-            "at_tick": arrow.array(shown), "time": times, "entity": arrow.array(slot[rows].astype(np.uint32)),
-            "serial": arrow.array(serial[rows].astype(np.uint32)),
-            "class": classes.dictionary.take(arrow.array(classes.indices.to_numpy()[order[rows]])),
+            "entity": arrow.array(slot[rows].astype(np.uint32)), "serial": arrow.array(serial[rows].astype(np.uint32)),
+            "class": classes.dictionary.take(arrow.array(classes.indices.to_numpy()[at])),
         }  # fmt: skip
         for name in changes.names():
-            made |= changes.columns(name, known[changes.fields[name].number][rows]) if name in changes.fields else {name: arrow.nulls(len(rows))}
-        result: pyarrow.Table = arrow.table(made)
+            made |= changes.columns(name, known[changes.fields[name].number][rows]) if name in changes.fields else {name: arrow.nulls(len(at))}
+        if self._every is None:
+            shown, times = ticks[rows], arrow.concat_arrays([_plain(table["time"]).combine_chunks() for _, table in tables]).take(arrow.array(at))
+        else:
+            rate = self._ticks_per_second
+            held, shown = self._sampled(ticks, again, deleted)
+            made = dict(zip(made, arrow.record_batch(made).take(arrow.array(held)).columns))
+            times = arrow.array(shown / rate) if rate else arrow.nulls(len(shown), arrow.float64())
+        result: pyarrow.Table = arrow.table({"at_tick": arrow.array(shown), "time": times} | made)
         return result
 
     def _sampled(self, ticks: Any, again: Any, deleted: Any) -> tuple[Any, Any]:
