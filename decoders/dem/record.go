@@ -42,6 +42,9 @@ func (d *Decoder) nextFrame(ev *Event) (bool, error) {
 			d.packedSendTables(payload)
 			return false, nil
 		}
+		if !d.needsRecord() {
+			return false, nil
+		}
 		var ok bool
 		if payload, ok = d.inflateRecord(payload); !ok {
 			return false, nil
@@ -61,12 +64,27 @@ func (d *Decoder) reportSkipped() {
 		Detail: fmt.Appendf(nil, "%d bytes are no records and were skipped: %s", n, what)})
 }
 
+// needsRecord reports whether the contents of a record are to be read: because of what the decoder knows then, for an event, or for a fault if
+// they cannot be read.
+func (d *Decoder) needsRecord() bool {
+	command, kind := d.in.Head.Command, KindCommand
+	if command == record.CmdFullPacket {
+		kind = KindKeyFrame
+		if d.world.lost || d.lostTables() {
+			return true
+		}
+	}
+	return !record.Aside(command) || d.out.reads(kind, KindCommand)
+}
+
 // inflateRecord decompresses the contents of a record. It reports a failure as a fault.
 func (d *Decoder) inflateRecord(payload []byte) ([]byte, bool) {
 	var err error
 	d.inflated, err = unpack.Snappy(d.inflated, payload, record.MaxSize)
 	if err != nil {
-		d.markAllLost()
+		if !record.Aside(d.in.Head.Command) {
+			d.markAllLost()
+		}
 		d.out.fault(Fault{Kind: FaultKindRecord, MessageId: d.in.Head.Command, Detail: []byte(err.Error())})
 	}
 	return d.inflated, err == nil

@@ -40,6 +40,9 @@ func CommandName(id uint32) string {
 	return ""
 }
 
+// Aside reports whether a decoder that has read all earlier records, and lost nothing, knows no more of the game after a record of this kind.
+func Aside(id uint32) bool { return id == CmdFullPacket || id > CmdConsoleCmd && id != CmdUserCmd }
+
 // MaxSize is the limit of a record's size, both as stored and inflated. The largest records of a game take a few MiB.
 const MaxSize = 32 << 20
 
