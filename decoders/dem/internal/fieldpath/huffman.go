@@ -5,20 +5,18 @@ type code struct {
 	op, length uint8
 }
 
-// tableBits is the number of bits that one look-up resolves. Codes have up to 17 bits, but more than 99.9 % of the operations in
-// a real file have codes of at most 10, and a larger table would not stay in the first-level cache.
-const tableBits = 10
-
-// table resolves the next tableBits bits. longCodes holds the longer codes by their bits, first read bit lowest.
-var (
-	table     [1 << tableBits]code
-	longCodes []longCode
+// tableBits is the number of bits that one look-up resolves, and longBits how many more a second one resolves. Nearly all operations have codes
+// of at most tableBits, and a larger table would not stay in the first-level cache.
+const (
+	tableBits = 10
+	longBits  = 7
 )
 
-type longCode struct {
-	bits uint32
-	code
-}
+// table resolves the next tableBits bits. All longer codes begin with the same tableBits bits; longCodes resolves the bits behind these.
+var (
+	table     [1 << tableBits]code
+	longCodes [1 << longBits]code
+)
 
 // weights are the weights of the 40 operations, by number, from which the game builds its Huffman tree.
 var weights = [40]int{
@@ -28,13 +26,12 @@ var weights = [40]int{
 
 func init() {
 	for op, c := range buildCodes(weights[:]) {
-		code := code{uint8(op), uint8(c.length)}
-		if c.length > tableBits {
-			longCodes = append(longCodes, longCode{c.bits, code})
-			continue
+		to, bits, length := table[:], c.bits, c.length
+		if length > tableBits {
+			to, bits, length = longCodes[:], bits>>tableBits, length-tableBits
 		}
-		for i := c.bits; i < 1<<tableBits; i += 1 << c.length {
-			table[i] = code
+		for i := int(bits); i < len(to); i += 1 << length {
+			to[i] = code{uint8(op), uint8(c.length)}
 		}
 	}
 }
@@ -85,14 +82,4 @@ func buildCodes(weights []int) []huffmanCode {
 	}
 	walk(len(nodes)-1, huffmanCode{})
 	return codes
-}
-
-func lookupLongCode(w uint64) code {
-	for i := range longCodes {
-		c := &longCodes[i]
-		if uint32(w)&(1<<c.length-1) == c.bits {
-			return c.code
-		}
-	}
-	return code{}
 }

@@ -21,8 +21,8 @@ func TestPathCodes(t *testing.T) {
 			t.Errorf("operation %d has code %s, want %s", op, got.String(), want[op])
 		}
 		code := table[c.bits&(1<<tableBits-1)]
-		if c.length > tableBits {
-			code = lookupLongCode(uint64(c.bits))
+		if code.length == 0 {
+			code = longCodes[c.bits>>tableBits]
 		}
 		if int(code.op) != op || int(code.length) != c.length {
 			t.Errorf("operation %d is looked up as %d of %d bits", op, code.op, code.length)

@@ -28,7 +28,6 @@ type Path struct {
 var (
 	ErrDepth = errors.New("field path too deep")
 	ErrIndex = errors.New("index of a field path out of range")
-	ErrCode  = errors.New("no such field path operation")
 	ErrCount = errors.New("too many fields")
 )
 
@@ -59,10 +58,7 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 		}
 		code := table[w&(1<<tableBits-1)]
 		if code.length == 0 {
-			code = lookupLongCode(w)
-			if code.length == 0 {
-				return dst, ErrCode
-			}
+			code = longCodes[w>>tableBits&(1<<longBits-1)]
 		}
 		w >>= code.length
 		left -= int(code.length)
