@@ -13,6 +13,8 @@ type entityFilter struct {
 
 	classes []*filter.Class
 	fields  []*filter.Field
+	asked   string        // the class of which fields were asked for last
+	of      *filter.Class // its result; nil before the first
 }
 
 // class returns the filter's result for the class of an event.
@@ -43,6 +45,8 @@ func (f *entityFilter) wantsClass(name string) bool {
 
 // wantsField reports whether a field of a class may be delivered in any event.
 func (f *entityFilter) wantsField(class, field string) bool {
-	c := f.Class(class)
-	return c.Wants(f.Field(field), fieldKinds...)
+	if f.of == nil || f.asked != class { // the fields of a class are asked for together
+		f.asked, f.of = class, new(f.Class(class))
+	}
+	return f.of.Wants(f.Field(field), fieldKinds...)
 }
