@@ -12,10 +12,7 @@ func (d *Decoder) createEntity(ev *Event) bool {
 	serial := uint32(r.Bits(entity.SerialBits))
 	group := r.Varuint32()
 	size := e.size()
-	var c *entity.Class
-	if id < len(d.world.classes) {
-		c = d.world.classes[id]
-	}
+	c := d.class(id)
 	if r.Overrun() || size > r.Len() || c == nil {
 		return d.refuseEntity(ev, c, size)
 	}

@@ -64,7 +64,9 @@ type tables struct {
 // world holds the classes and entities.
 type world struct {
 	schema     *schema.Schema
-	classes    []*entity.Class // by id; nil where the file names none
+	classes    []*entity.Class // by id; nil where the file names none, or where listed has it
+	listed     *classList      // classes that are made when they are first met; nil if there are none
+	list       schema.Key      // identifies the classes; zero if they are not those of one list
 	classBits  int
 	maxClasses int
 	tree       *entity.Tree

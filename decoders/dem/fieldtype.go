@@ -34,6 +34,7 @@ const maxSearched = 1 << 22
 // Schema returns the classes of the demo so far, and their fields.
 func (d *Decoder) Schema() *Schema {
 	s := &Schema{roots: map[string]*schema.Serializer{}, places: d.match.game.cellWidth() != 0, search: schema.Search{Left: maxSearched}}
+	d.makeListed()
 	for _, c := range d.world.classes {
 		if c != nil && c.Root != nil {
 			s.classes = append(s.classes, d.Name(c.Name))

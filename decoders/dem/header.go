@@ -78,6 +78,7 @@ func (d *Decoder) decodeFileHeader(ev *Event, payload []byte) (emit, ok bool) {
 	if !parseHeaderMessage(&h, payload, &d.out.unknown) {
 		return false, false
 	}
+	d.makeListed()
 	d.match.setGame(h.game())
 	emit = d.out.want(KindFileHeader, slotEvent)
 	if emit {

@@ -94,8 +94,9 @@ func (d *Decoder) lessonKey(message []byte) lessonKey {
 	h.Write(d.world.schema.Sum[:])
 	begin(d.world.classBits, len(d.world.classes))
 	h.Write(binary.LittleEndian.AppendUint32(part, math.Float32bits(d.match.interval)))
+	h.Write(d.world.list[:])
 	for id, c := range d.world.classes {
-		if c != nil && c.Root != nil {
+		if d.world.list == (schema.Key{}) && c != nil && c.Root != nil {
 			name := d.Name(c.Name)
 			begin(id, len(name))
 			part = append(part, name...)
@@ -164,14 +165,15 @@ func (d *Decoder) probeBaselines(p *infer.Prober) (some bool) {
 
 // probeBaseline returns the default state of a class, or nil.
 func (d *Decoder) probeBaseline(id int32) *infer.Payload {
-	if int(id) >= len(d.world.classes) || d.world.classes[id] == nil || d.world.classes[id].Root == nil {
+	c := d.class(int(id))
+	if c == nil || c.Root == nil {
 		return nil
 	}
 	value, ok := d.classBaseline(id)
 	if !ok || len(value) == 0 {
 		return nil
 	}
-	return &infer.Payload{Root: d.world.classes[id].Root.Object, Data: bits.New(value), Size: 8 * len(value), Padded: true}
+	return &infer.Payload{Root: c.Root.Object, Data: bits.New(value), Size: 8 * len(value), Padded: true}
 }
 
 // probeCreations adds the creations in the present message.
@@ -195,11 +197,11 @@ func (d *Decoder) probeCreations(p *infer.Prober) {
 			if r.Overrun() || size < 0 || size > r.Len() {
 				return
 			}
-			if int(id) < len(d.world.classes) && d.world.classes[id] != nil && d.world.classes[id].Root != nil {
+			if c := d.class(int(id)); c != nil && c.Root != nil {
 				if base[id] == nil {
 					base[id] = d.probeBaseline(id)
 				}
-				p.Add(&infer.Payload{Root: d.world.classes[id].Root.Object, Base: base[id], Data: *r, Size: size})
+				p.Add(&infer.Payload{Root: c.Root.Object, Base: base[id], Data: *r, Size: size})
 			}
 			r.Skip(size)
 		}

@@ -64,8 +64,8 @@ type Stats struct {
 }
 
 // Schemas caches compiled schemas, so that decoders of files of one game build share them: see Options.Schemas. The zero
-// value is empty and ready for use. It keeps the eight most recently used schemas, about 2 MB each, the fields and default states of up to
-// four classes of each, at most 2 MB, and what was inferred about unknown types in the last files. It is safe for concurrent use and must
+// value is empty and ready for use. It keeps the eight most recently used schemas, about 2 MB each, for each the names of its classes, and the
+// fields and default states of a few of them, at most 3 MB, and what was inferred about unknown types in the last files. It is safe for concurrent use and must
 // not be copied after its first use.
 type Schemas struct {
 	cache   schema.Cache

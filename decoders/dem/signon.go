@@ -61,7 +61,8 @@ func (d *Decoder) useSchema(s *schema.Schema, ok bool) {
 	if d.world.schema != nil {
 		d.forgetEntities()
 	}
-	d.world.schema = s
+	d.makeListed()
+	d.world.schema, d.world.list = s, schema.Key{}
 	d.world.learnAnew()
 	d.snaps.learnt = nil
 	for _, c := range d.world.classes {
@@ -109,8 +110,70 @@ func (d *Decoder) nextSerializer(ev *Event) bool {
 	return true
 }
 
-// startClasses reads CDemoClassInfo.
+// classList is what CDemoClassInfo makes of a new decoder: the names, and the classes by id.
+type classList struct {
+	names   entity.Names
+	classes []frozenClass
+}
+
+// startClasses reads CDemoClassInfo, or takes over what another decoder has made of it.
 func (d *Decoder) startClasses(payload []byte) {
+	w := &d.world
+	if w.schema == nil || len(w.classes) > 0 {
+		d.readClasses(payload)
+		return
+	}
+	key := schema.KeyOf(payload, 0)
+	if l, _ := w.schema.Kept.Get(key).(*classList); l != nil && !d.out.has(KindClassInfo) {
+		w.tree.Take(key, l.names)
+		w.classes, w.listed, w.list = make([]*entity.Class, len(l.classes)), l, key
+		d.setClassBits()
+		return
+	}
+	before, bad := d.out.unknown.Sum(), d.readClasses(payload)
+	if bad || d.out.unknown.Sum() != before {
+		return
+	}
+	w.list = key
+	l := &classList{w.tree.Sow(key), d.frozenClasses().Of}
+	w.schema.Kept.Put(key, l, 2*len(payload)+64*len(l.classes))
+}
+
+// class returns the class with an id, or nil.
+func (d *Decoder) class(id int) *entity.Class {
+	w := &d.world
+	if uint(id) >= uint(len(w.classes)) {
+		return nil
+	}
+	if l := w.listed; l != nil && w.classes[id] == nil && l.classes[id].there {
+		d.makeClass(new(entity.Class), id, l.classes[id])
+	}
+	return w.classes[id]
+}
+
+// makeListed makes all classes that were not met yet, because something that classes depend on is about to change.
+func (d *Decoder) makeListed() {
+	if d.world.listed == nil {
+		return
+	}
+	for id := range d.world.classes {
+		d.class(id)
+	}
+	d.world.listed = nil
+}
+
+// makeClass makes c the class with an id.
+func (d *Decoder) makeClass(c *entity.Class, id int, from frozenClass) {
+	name := d.Name(from.name)
+	c.Id, c.Name = int32(id), from.name
+	d.world.classes[id] = c
+	d.choose(c, name)
+	d.world.tree.Plant(c, from.serializer)
+	d.giveRoles(c, name)
+}
+
+// readClasses is startClasses for a decoder that reads all classes. It reports whether they cannot be read to the end.
+func (d *Decoder) readClasses(payload []byte) (bad bool) {
 	d.list.classes = d.list.classes[:0]
 	d.list.next = 0
 	m := d.record("CDemoClassInfo", payload)
@@ -141,10 +204,15 @@ func (d *Decoder) startClasses(payload []byte) {
 	if m.Bad {
 		d.out.fault(Fault{Kind: FaultKindSchema, MessageId: d.in.Head.Command, Detail: []byte("the list of classes cannot be read to its end")})
 	}
+	d.setClassBits()
+	d.stage = stageClasses
+	return m.Bad
+}
+
+func (d *Decoder) setClassBits() {
 	if d.world.maxClasses == 0 {
 		d.world.classBits = bits.Len(uint(len(d.world.classes)))
 	}
-	d.stage = stageClasses
 }
 
 // serverClasses reads CSVCMsg_ClassInfo, which is empty if the file has a record with the same contents.
@@ -176,13 +244,14 @@ func (d *Decoder) serverClasses(ev *Event, b []byte) bool {
 const maxClassID = 1 << 16
 
 func (d *Decoder) addClass(id int32, name []byte) {
+	d.makeListed()
 	for int(id) >= len(d.world.classes) {
 		d.world.classes = append(d.world.classes, nil)
 	}
 	c := &entity.Class{Id: id, Name: d.world.tree.Intern(name)}
 	d.choose(c, string(name))
 	d.world.classes[id] = c
-	d.snaps.classes = nil
+	d.snaps.classes, d.world.list = nil, schema.Key{}
 	if d.world.schema != nil {
 		d.setRoot(c)
 	}
@@ -277,6 +346,7 @@ func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 	d.match.build = buildOf(s.GameDir)
 	s.GameBuild = int32(d.match.build)
 	if d.match.game == gameUnknown {
+		d.makeListed()
 		d.match.setGame(gameByName(s.GameDir))
 	}
 	if s.MaxClasses > 0 && s.MaxClasses < maxClassID {

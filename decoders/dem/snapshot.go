@@ -266,15 +266,9 @@ func (d *Decoder) resumeWorld(s *Snapshot) {
 	w.classes = make([]*entity.Class, len(s.classes.Of))
 	all := make([]entity.Class, len(s.classes.Of))
 	for id, from := range s.classes.Of {
-		if !from.there {
-			continue
+		if from.there {
+			d.makeClass(&all[id], id, from)
 		}
-		c, name := &all[id], d.Name(from.name)
-		w.classes[id] = c
-		c.Id, c.Name = int32(id), from.name
-		d.choose(c, name)
-		w.tree.Plant(c, from.serializer)
-		d.giveRoles(c, name)
 	}
 	w.tree.Adopt(s.grown, w.classes)
 	w.store.Thaw(s.entities, w.classes)

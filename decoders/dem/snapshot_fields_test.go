@@ -30,7 +30,7 @@ func TestSnapshotFields(t *testing.T) {
 		reflect.TypeFor[world](): {
 			"kept":    "schema classes classBits maxClasses tree store baseIndex learn lost undecoded watched",
 			"passing": "update narrowed floats merged",
-			"cache":   "meanings",
+			"cache":   "meanings listed list",
 		},
 		reflect.TypeFor[meanings](): {"kept": "game names"},
 		reflect.TypeFor[learner]():  {"kept": "changed left begun refuted known", "cache": "suspects"},

@@ -135,3 +135,103 @@ func TestFieldsOnce(t *testing.T) {
 		t.Errorf("%g allocations for 2000 fields", n)
 	}
 }
+
+// TestListedClasses: decoders that take over the names of classes from others tell the same as those that read them, whatever happens to the
+// classes before they are met.
+func TestListedClasses(t *testing.T) {
+	add := func(d *demtest.Demo) { d.Record(demtest.CmdClassInfo, 3, demtest.Classes("CB", "CA")) }
+	class := func(id int64, field int, name string) demtest.Proto {
+		return demtest.Proto(nil).Varint(1, id).Text(field, name)
+	}
+	list := demtest.Classes("CA", "CB", "CDOTAGamerulesProxy", "", "CA", "CC")
+	var schemas Schemas
+	for _, test := range []struct {
+		what   string
+		list   []byte
+		before func(*demtest.Demo) // the list
+		behind func(*demtest.Demo)
+	}{
+		{what: "a demo", list: list},
+		{what: "the same", list: list},
+		{what: "a known list behind one without names", list: demtest.Classes("", "", "", "", "", "", ""), behind: func(d *demtest.Demo) {
+			d.Record(demtest.CmdClassInfo, 3, list)
+		}},
+		{what: "another list", list: demtest.Classes("CC", "CB", "CA", "CB")},
+		{what: "an unknown field", list: list.Varint(9, 1)},
+		{what: "another unknown field", list: list.Varint(9, 2)},
+		{what: "a list with a gap", list: demtest.Proto(nil).Bytes(1, class(0, 2, "CA")).Bytes(1, class(4, 2, "CB"))},
+		{what: "a damaged list", list: list[:len(list)-2]},
+		{what: "a second list", list: list, behind: add},
+		{what: "a first list", list: list, before: add},
+		{what: "a class of the server's", list: list, behind: func(d *demtest.Demo) {
+			d.Packet(3, demtest.Message{ID: 42, Data: demtest.Proto(nil).Bytes(2, class(1, 3, "CA")).Bytes(2, class(6, 3, "CB"))})
+		}},
+		{what: "an empty list of the server's", list: list, behind: func(d *demtest.Demo) { d.Packet(3, demtest.Message{ID: 42}) }},
+		{what: "another schema", list: list, behind: func(d *demtest.Demo) {
+			d.Record(demtest.CmdSendTables, 3, demtest.SendTables(demtest.Serializer{Name: "CB", Fields: sproutFields[:1]}))
+		}},
+		{what: "another game", list: list, behind: func(d *demtest.Demo) {
+			d.Record(demtest.CmdFileHeader, 3, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "dota"))
+		}},
+	} {
+		d := demtest.New()
+		d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "csgo"))
+		d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil)},
+			demtest.Table{}.Create("instancebaseline", false, demtest.Entry{Index: 0, Key: "0"}, demtest.Entry{Index: 1, Key: "1"})))
+		d.Record(demtest.CmdSendTables, -1, sproutTables)
+		create := func(tick, slot, class int) {
+			e := &demtest.Entities{ClassBits: 3}
+			e.Create(slot, class, 10+slot, sproutNumber(7, 0))
+			d.Packet(int32(tick), e.Message(tick > 2))
+		}
+		if test.before != nil {
+			test.before(d)
+		}
+		d.Record(demtest.CmdClassInfo, -1, test.list)
+		create(2, 1, 0)
+		if test.behind != nil {
+			test.behind(d)
+		}
+		for i, class := range []int{1, 0, 2, 3, 4, 6} {
+			create(4, 2+i, class)
+		}
+		create(5, 1, 0)
+		d.Record(demtest.CmdStop, 9, nil)
+		d.Record(demtest.CmdFileInfo, 9, nil)
+		for _, o := range []Options{
+			{Kinds: entityKinds.has}, {Kinds: func(k Kind) bool { return entityKinds.has(k) || k == KindFault }},
+			{Kinds: func(k Kind) bool { return entityKinds.has(k) || clockKinds.has(k) }, Classes: func(c string) bool { return c == "CB" }}, {},
+		} {
+			want := tell(t, d.Bytes(), o)
+			o.Schemas = &schemas
+			for range 3 {
+				got := tell(t, d.Bytes(), o)
+				if !maps.EqualFunc(want.events, got.events, maps.Equal) || !maps.Equal(want.last, got.last) || want.faults != got.faults {
+					t.Errorf("%s (-want +got):\n%s%s", test.what, cmpgo.Diff(want.events, got.events), cmpgo.Diff(want.last, got.last))
+				}
+				if diff := cmpgo.Diff(want.d.Stats(), got.d.Stats()) + cmpgo.Diff(want.d.Health(), got.d.Health()); diff != "" {
+					t.Error(test.what, diff)
+				}
+				if diff := cmpgo.Diff(want.d.Schema().Classes(), got.d.Schema().Classes()); diff != "" {
+					t.Error(test.what, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestClassesOnce: classes that no entity is of are made once for all decoders with a schema.
+func TestClassesOnce(t *testing.T) {
+	names := make([]string, 2000)
+	for i := range names {
+		names[i] = fmt.Sprint("C", i)
+	}
+	demo := sproutDemo(1, names, [2][]demtest.Value{})
+	var schemas Schemas
+	decode := func() {
+		decodeAll(t, demo, Options{Schemas: &schemas, Kinds: func(k Kind) bool { return k == KindEntityCreated }}, func(*Decoder, *Event) {})
+	}
+	if n := testing.AllocsPerRun(10, decode); n > 300 {
+		t.Errorf("%g allocations for 2000 classes", n)
+	}
+}

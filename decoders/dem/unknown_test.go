@@ -438,16 +438,32 @@ func TestInferredOnce(t *testing.T) {
 		}
 		return out
 	}
+	none, err := demtest.Rewrite(data, func(command uint32, _ []byte) []byte {
+		if command == demtest.CmdClassInfo {
+			return demtest.Classes("CNone")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var small demtest.Bits
 	small.Fields(demtest.Value{Path: []int{8}, Write: func(w *demtest.Bits) { w.Varint(7) }})
 	packets := 0
 	demos := map[string][]byte{
-		"the same": data,
+		"the same": data, "another class": none,
 		"another default state": changed(func(command uint32, all []demtest.Message) []demtest.Message {
 			if command == demtest.CmdSignonPacket {
 				all[1] = demtest.Table{}.Create("instancebaseline", false, demtest.Entry{Key: "0", HasValue: true, Value: small.Bytes()})
 			}
 			return all
+		}),
+		"a class of the server's": changed(func(command uint32, all []demtest.Message) []demtest.Message {
+			if command != demtest.CmdPacket {
+				return all
+			}
+			class := demtest.Proto(nil).Varint(1, 0).Text(3, "CNone")
+			return append([]demtest.Message{{ID: 42, Data: demtest.Proto(nil).Bytes(2, class)}}, all...)
 		}),
 		"no creations at first": changed(func(_ uint32, all []demtest.Message) []demtest.Message {
 			if packets++; packets == 2 {
@@ -457,9 +473,16 @@ func TestInferredOnce(t *testing.T) {
 		}),
 	}
 	var schemas Schemas
-	for range 2 {
+	for i := range 4 {
+		opts := Options{}
+		if i%2 > 0 {
+			opts.Kinds = entityKinds.has
+		}
 		for name, demo := range demos {
-			got, want := tell(t, demo, Options{Schemas: &schemas}), tell(t, demo, Options{})
+			want := tell(t, demo, opts)
+			opts.Schemas = &schemas
+			got := tell(t, demo, opts)
+			opts.Schemas = nil
 			if diff := cmpgo.Diff(want.d.Health(), got.d.Health()); diff != "" || !maps.EqualFunc(want.events, got.events, maps.Equal) {
 				t.Errorf("%s: %s", name, diff)
 			}

@@ -149,14 +149,15 @@ type rest struct {
 	era   uint32 // of the tree, when the node was made
 }
 
-// maxNodes bounds the nodes of all classes of a decoder. The largest games use a tenth of it.
+// maxNodes bounds the nodes of all classes of a decoder, without their roots. The largest games use a tenth of it.
 const maxNodes = 1 << 18
 
 // Tree makes the nodes of all classes of a decoder, and numbers the names of classes and fields. It is not safe for
 // concurrent use.
 type Tree struct {
 	Names
-	nodes   int
+	nodes   int // without roots
+	roots   int
 	chunk   []Node // nodes that were not handed out yet
 	rests   []rest // the rests for these nodes
 	scratch []byte
@@ -177,7 +178,7 @@ type Tree struct {
 }
 
 // Held returns the approximate memory of the nodes, in bytes. Each node also has a pointer in the list of its parent.
-func (t *Tree) Held() int { return (nodeSize + 16) * t.nodes }
+func (t *Tree) Held() int { return (nodeSize + 16) * (t.nodes + t.roots) }
 
 const nodeSize = int(unsafe.Sizeof(Node{}) + unsafe.Sizeof(rest{}))
 
@@ -218,7 +219,7 @@ func (t *Tree) blank() *Node {
 	return n
 }
 
-// Plant gives a class a new tree, with the fields of s. The class gets none if s is nil, or when there are too many nodes.
+// Plant gives a class a new tree, with the fields of s. The class gets none if s is nil.
 func (t *Tree) Plant(c *Class, s *schema.Serializer) {
 	t.planted = true
 	c.replaced++
@@ -226,9 +227,9 @@ func (t *Tree) Plant(c *Class, s *schema.Serializer) {
 	if s == nil {
 		return
 	}
-	if c.Root = t.newNode(); c.Root != nil {
-		c.Root.Object = s
-	}
+	t.roots++
+	c.Root = t.blank()
+	c.Root.Cell, c.Root.Object = -1, s
 }
 
 // kid returns the node at an index below the last node of way, whose object is of the given type, or nil if there is none. way

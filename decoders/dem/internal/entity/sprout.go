@@ -53,22 +53,33 @@ func (t *Tree) Seed(c *Class, tick float32, state []byte) *Seed {
 	return &Seed{sha256.Sum256(b), t.nodes, t.Types.Len()}
 }
 
+// Sow returns all names of a tree, and notes that they are those that key stands for.
+func (t *Tree) Sow(key schema.Key) Names {
+	t.fresh += t.Names.fresh
+	t.seed, t.sown = key, len(t.list)
+	return t.share()
+}
+
+// Take gives a tree the names that Sow returned for the key. It must have none of its own.
+func (t *Tree) Take(key schema.Key, names Names) {
+	t.Names, t.seed, t.sown = names.share(), key, len(names.list)
+}
+
 // Sprout returns the sprout of a class whose default state of so many fields was just read, from which t continues, too. It returns nil if there
 // are guesses about further types now.
 func (t *Tree) Sprout(c *Class, from *Seed, fields int) *Sprout {
 	if t.Types.Len() != from.types {
 		return nil
 	}
-	t.fresh += t.Names.fresh
+	own := t.list[t.sown:]
 	s := &Sprout{
-		seed: from.Key, names: t.share(), root: c.Root, body: c.Body, cells: c.Cells, nodes: t.nodes - from.nodes, era: t.era, Fields: fields,
+		seed: from.Key, names: t.Sow(from.Key), root: c.Root, body: c.Body, cells: c.Cells, nodes: t.nodes - from.nodes, era: t.era, Fields: fields,
 	}
 	s.state.copyFrom(&c.Baseline.State)
 	s.Size = (nodeSize+pointerSize+nameSize)*s.nodes + s.state.Size()
-	for _, name := range t.list[t.sown:] {
+	for _, name := range own {
 		s.Size += len(name)
 	}
-	t.seed, t.sown = s.seed, len(t.list)
 	t.era++
 	t.chunk, t.rests = nil, nil // s holds no nodes that t makes from now on
 	return s
@@ -79,8 +90,7 @@ func (t *Tree) Graft(c *Class, s *Sprout) bool {
 	if t.nodes+s.nodes > maxNodes {
 		return false
 	}
-	t.Names = s.names.share()
-	t.seed, t.sown = s.seed, len(t.list)
+	t.Take(s.seed, s.names)
 	t.era = max(t.era, s.era) + 1
 	t.nodes += s.nodes
 	t.fresh += s.Size

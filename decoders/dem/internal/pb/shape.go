@@ -98,6 +98,15 @@ func (l *Log) Fields() []Unknown {
 	})
 }
 
+// Sum returns how often there were unknown fields.
+func (l *Log) Sum() int64 {
+	n := l.More
+	for _, count := range l.Counts {
+		n += count
+	}
+	return n
+}
+
 // Copy returns a copy of the counts.
 func (l *Log) Copy() Log { return Log{Counts: maps.Clone(l.Counts), More: l.More} }
 

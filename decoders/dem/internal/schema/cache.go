@@ -75,7 +75,7 @@ type Kept struct{ list share.Kept[Key, any] }
 
 // maxKept is the number of things that are kept, and maxKeptSize the size of one in bytes. The fields of a game's largest class take 400 KB.
 const (
-	maxKept     = 4
+	maxKept     = 6
 	maxKeptSize = 512 << 10
 )
 

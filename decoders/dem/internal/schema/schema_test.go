@@ -293,10 +293,10 @@ func TestPacked(t *testing.T) {
 func TestKept(t *testing.T) {
 	var k schema.Kept
 	k.Put(schema.Key{1}, "large", 1<<20)
-	for i := range 5 {
+	for i := range 7 {
 		k.Put(schema.Key{2, byte(i)}, i, 1<<18)
 	}
-	if k.Get(schema.Key{1}) != nil || k.Get(schema.Key{2, 0}) != nil || k.Get(schema.Key{2, 1}) != 1 || k.Get(schema.Key{2, 4}) != 4 {
-		t.Error("not the last four")
+	if k.Get(schema.Key{1}) != nil || k.Get(schema.Key{2, 0}) != nil || k.Get(schema.Key{2, 1}) != 1 || k.Get(schema.Key{2, 6}) != 6 {
+		t.Error("not the last six")
 	}
 }
