@@ -2,7 +2,9 @@ package stream_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,12 +27,18 @@ type growing struct {
 
 	mu   sync.Mutex
 	data []byte
+	lost error  // why it will not grow
+	name string // its present name
 }
 
-func (g *growing) Changed() <-chan struct{}    { return g.changed }
-func (*growing) Standing() stream.Standing     { return stream.Standing{} }
-func (g *growing) present() (data []byte)      { g.mu.Lock(); defer g.mu.Unlock(); return g.data }
-func (g *growing) Look() (size int64, _ error) { return int64(len(g.present())), nil }
+func (g *growing) Changed() <-chan struct{} { return g.changed }
+func (g *growing) present() (data []byte)   { g.mu.Lock(); defer g.mu.Unlock(); return g.data }
+func (g *growing) Look() (int64, error)     { g.mu.Lock(); defer g.mu.Unlock(); return int64(len(g.data)), g.lost }
+func (g *growing) Standing() stream.Standing {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return stream.Standing{Name: g.name}
+}
 
 // ReadAt implements io.ReaderAt.
 func (g *growing) ReadAt(p []byte, offset int64) (n int, err error) {
@@ -43,9 +51,12 @@ func (g *growing) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-func (g *growing) append(b []byte) {
+func (g *growing) append(b []byte) { g.change(func() { g.data = append(g.data, b...) }) }
+
+// change changes the file, and tells its followers.
+func (g *growing) change(f func()) {
 	g.mu.Lock()
-	g.data = append(g.data, b...)
+	f()
 	g.mu.Unlock()
 	g.changed <- struct{}{}
 }
@@ -293,5 +304,140 @@ func TestRecalled(t *testing.T) {
 			}
 			unwritten.Free()
 		})
+	}
+}
+
+// TestPush: what a push reads is sent at once. When it cannot be sent, nothing more is pushed, and the stream ends with the reason.
+func TestPush(t *testing.T) {
+	data := recording(t, 1<<15)
+	half := len(data) / 2
+	for _, broken := range []error{nil, io.ErrClosedPipe} {
+		g, offered := &growing{changed: make(chan struct{}), data: data[:half:half]}, make(chan func() bool, 2)
+		var unwritten []*frame.Frame
+		var failure error
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			done <- stream.Run(ctx, follow(g, func(r codec.Reader) codec.Reader {
+				return &pusher{watched{r, func() {}}, offered}
+			}), func(f *frame.Frame) error { unwritten = append(unwritten, f); return failure })
+		}()
+		push := <-offered // now the stream waits
+		free := func() {
+			for _, f := range unwritten {
+				f.Free()
+			}
+			unwritten = nil
+		}
+		free()
+		g.mu.Lock()
+		g.data = append(g.data, data[half:half+100]...) // less than a batch
+		g.mu.Unlock()
+		failure = broken
+		if more := push(); more != (broken == nil) || len(unwritten) != 1 || unwritten[0].Response() != nil {
+			t.Errorf("%v: %d responses were pushed, and it may be called again: %t", broken, len(unwritten), more)
+		}
+		free()
+		if broken == nil {
+			cancel()
+			<-done
+			continue
+		}
+		g.changed <- struct{}{}
+		if err := <-done; !errors.Is(err, broken) {
+			t.Errorf("the stream ended with %v", err)
+		}
+		cancel()
+	}
+}
+
+// news is what a stream tells besides events.
+type news struct {
+	batches int
+	names   []string
+	end     *replaydv1.StreamEnd
+}
+
+// followed follows half a recording with a reader, changes the file once all of it was read, and returns what was told then.
+func followed(t *testing.T, wrap func(codec.Reader) codec.Reader, changes ...func(g *growing, rest []byte)) (n news) {
+	t.Helper()
+	data := recording(t, 1<<15)
+	half := len(data) / 2
+	synctest.Test(t, func(t *testing.T) {
+		g := &growing{changed: make(chan struct{}), data: data[:half:half]}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = stream.Run(ctx, follow(g, wrap), func(f *frame.Frame) error {
+				defer f.Free()
+				switch r := f.Response(); {
+				case r == nil:
+					n.batches++
+				case r.GetFollowStatus().GetState() == replaydv1.FollowState_FOLLOW_STATE_MOVED:
+					n.names = append(n.names, r.GetFollowStatus().GetReplay())
+				case r.GetEnd() != nil:
+					n.end = r.GetEnd()
+				}
+				return nil
+			})
+		}()
+		synctest.Wait()
+		n = news{}
+		for _, f := range changes {
+			g.change(func() { f(g, data[half:]) })
+			synctest.Wait()
+		}
+		cancel()
+		<-done
+	})
+	return n
+}
+
+// TestMoved: a new name of the file is told once, and a file without a name is none.
+func TestMoved(t *testing.T) {
+	name := func(name string) func(*growing, []byte) { return func(g *growing, _ []byte) { g.name = name } }
+	n := followed(t, func(r codec.Reader) codec.Reader { return r }, name("b"), name("b"), name(""), name("c"))
+	if !slices.Equal(n.names, []string{"b", "c"}) {
+		t.Errorf("names %q", n.names)
+	}
+}
+
+// TestShrunk: of a file that was written anew nothing is read that follows the bytes of the former one.
+func TestShrunk(t *testing.T) {
+	n := followed(t, func(r codec.Reader) codec.Reader { return r }, func(g *growing, rest []byte) {
+		g.data, g.lost = append(g.data, rest...), source.ErrShrunk
+	})
+	if n.batches > 0 || n.end.GetReason() != replaydv1.EndReason_END_REASON_SHRUNK {
+		t.Errorf("%d batches, then %v", n.batches, n.end)
+	}
+}
+
+// gone is a reader whose file is another one, or none, as soon as f returns an error.
+type gone struct {
+	codec.Reader
+
+	f func() error
+}
+
+func (g *gone) Fill(b *codec.Batch) error {
+	if err := g.f(); err != nil {
+		return err
+	}
+	return g.Reader.Fill(b)
+}
+
+// TestGone: a replay whose other bytes can no longer be read ends for that reason.
+func TestGone(t *testing.T) {
+	for err, want := range map[error]replaydv1.EndReason{
+		source.ErrReplaced: replaydv1.EndReason_END_REASON_REPLACED, source.ErrRemoved: replaydv1.EndReason_END_REASON_REMOVED,
+	} {
+		var lost error
+		n := followed(t, func(r codec.Reader) codec.Reader { return &gone{r, func() error { return lost }} }, func(g *growing, rest []byte) {
+			g.data, lost = append(g.data, rest...), err
+		})
+		if n.batches > 0 || n.end.GetReason() != want {
+			t.Errorf("%v: %d batches, then %v", err, n.batches, n.end)
+		}
 	}
 }

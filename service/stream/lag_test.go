@@ -3,6 +3,7 @@ package stream_test
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -117,3 +118,32 @@ func TestStateAfterGap(t *testing.T) {
 		t.Errorf("%d gaps, %d states behind them", gaps, again)
 	}
 }
+
+// TestEndWhileDropping: a replay that ends while a slow client's events are dropped ends with the gap, and then as any other.
+func TestEndWhileDropping(t *testing.T) {
+	c := config(recording(t, 1<<16))
+	c.Slow = replaydv1.SlowConsumer_SLOW_CONSUMER_DROP
+	open := c.Replay.Open
+	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
+		r, err := open(o)
+		return &slowest{r}, err
+	})
+	var told []string
+	if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
+		defer f.Free()
+		switch r := f.Response(); {
+		case r.GetGap() != nil:
+			told = append(told, "gap")
+		case r.GetEnd() != nil:
+			told = append(told, r.GetEnd().GetReason().String())
+		}
+		return nil
+	}); err != nil || !slices.Equal(told, []string{"gap", "END_REASON_FINISHED"}) {
+		t.Errorf("%q, %v", told, err)
+	}
+}
+
+// slowest is a reader that is always behind.
+type slowest struct{ codec.Reader }
+
+func (*slowest) Lagging() bool { return true }

@@ -3,12 +3,15 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/teehistorian/teetest"
@@ -17,6 +20,7 @@ import (
 	"github.com/replayd/replayd/replay/codec/codectest"
 	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/replay/table/arrowipc"
@@ -210,6 +214,43 @@ func TestTableBytes(t *testing.T) {
 		}
 		if n := stream.TableBytes(c.Tables.Layout(true), all); n != stream.DefaultTableBytes {
 			t.Errorf("%v: %d bytes of all columns", c.Format, n)
+		}
+	}
+}
+
+// TestEmptyTables: of kinds that the filter names, and that have no event, a client learns the columns. It does not when it resumes.
+func TestEmptyTables(t *testing.T) {
+	var after *cursor.Cursor
+	for _, resumed := range []bool{false, true} {
+		c := tables(t, recording(t, 1<<15), []string{"player_diff", "save_failure"}, nil, arrowipc.Options{})
+		c.MaxEvents, c.Start.Cursor = 1000, after
+		rows := map[string]uint64{}
+		if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
+			defer f.Free()
+			if f.Response() != nil {
+				return nil
+			}
+			if after == nil {
+				at, err := cursor.Parse(f.Cursor())
+				if after = &at; err != nil {
+					return err
+				}
+			}
+			b := f.Buffer()
+			defer b.Free()
+			var r replaydv1.StreamEventsResponse
+			if err := proto.Unmarshal(b.ReadOnlyData(), &r); err != nil {
+				return err
+			}
+			for _, table := range r.GetBatch().GetTables() {
+				rows[table.GetKind()] += uint64(table.GetRows())
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n, told := rows["save_failure"]; told == resumed || n > 0 || rows["player_diff"] == 0 {
+			t.Errorf("resumed %t: %v", resumed, rows)
 		}
 	}
 }
@@ -450,5 +491,73 @@ func TestCountsOfSuccessors(t *testing.T) {
 	if one.GetEventsSent() == 0 || one.GetEventsFiltered() == 0 || three.GetEventsSent() != 3*one.GetEventsSent() ||
 		three.GetEventsFiltered() != 3*one.GetEventsFiltered() {
 		t.Errorf("three replays: %v, one: %v", three, one)
+	}
+}
+
+// resting is an opened replay with bytes behind its own end.
+type resting struct {
+	stream.Opened
+
+	rest func() error
+}
+
+func (r resting) Rest() error { return r.rest() }
+
+// TestRest: what follows a replay of unknown size is read to its end, and damage there ends the stream.
+func TestRest(t *testing.T) {
+	for _, present := range []int64{-1, 1 << 14} {
+		for _, damage := range []error{nil, io.ErrUnexpectedEOF} {
+			c, reads := config(recording(t, 1<<14)), 0
+			c.Replay.Present = present
+			c.Replay.Opened = resting{c.Replay.Opened, func() error { reads++; return damage }}
+			ended := false
+			err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
+				ended = ended || f.Response().GetEnd() != nil
+				f.Free()
+				return nil
+			})
+			if want := present < 0; (reads == 1) != want || ended != (damage == nil || !want) || ended == (err != nil) {
+				t.Errorf("%d bytes, %v behind them: %d reads, ended %t, %v", present, damage, reads, ended, err)
+			}
+		}
+	}
+}
+
+// TestCursors: a cursor resumes the bytes that it was made of, and no others.
+func TestCursors(t *testing.T) {
+	data := recording(t, 1<<15)
+	var last cursor.Cursor
+	run := func(data []byte, at *cursor.Cursor) error {
+		c := config(data)
+		c.Start.Cursor, c.MaxEvents = at, 100
+		return stream.Run(t.Context(), c, func(f *frame.Frame) error {
+			defer f.Free()
+			if f.Response() == nil && at == nil {
+				last, _ = cursor.Parse(f.Cursor())
+			}
+			return nil
+		})
+	}
+	if err := run(data, nil); err != nil {
+		t.Fatal(err)
+	}
+	changed := slices.Clone(data)
+	changed[last.Position.Offset-50] ^= 1
+	other := last
+	other.Replay++
+	for _, test := range []struct {
+		what string
+		data []byte
+		at   cursor.Cursor
+		want error
+	}{
+		{"the same", data, last, nil},
+		{"a changed byte", changed, last, stream.ErrCursorChanged},
+		{"fewer bytes", data[:last.Position.Offset-50], last, stream.ErrCursorRange},
+		{"another replay", data, other, stream.ErrCursorReplay},
+	} {
+		if err := run(test.data, &test.at); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.what, err, test.want)
+		}
 	}
 }
