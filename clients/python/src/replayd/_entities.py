@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from ._tables import Collector, _decoded, _is_runs, need, stream_of
 from .v1 import stream_pb2
@@ -91,8 +92,8 @@ class EntityCollector:
             "entity": arrow.array(slot[rows].astype(np.uint32)), "serial": arrow.array(serial[rows].astype(np.uint32)),
             "class": classes.dictionary.take(arrow.array(classes.indices.to_numpy()[at])),
         }  # fmt: skip
-        for name in changes.names():
-            made |= changes.columns(name, known[changes.fields[name].number][rows]) if name in changes.fields else {name: arrow.nulls(len(at))}
+        for name in changes.names:
+            made |= changes.columns(name, known[name][rows]) if name in known else {name: arrow.nulls(len(at))}
         if self._every is None:
             shown, times = ticks[rows], arrow.concat_arrays([_plain(table["time"]).combine_chunks() for _, table in tables]).take(arrow.array(at))
         else:
@@ -128,13 +129,6 @@ def _numbers(column: Any, missing: int = -1) -> Any:
     return (plain.fill_null(missing) if plain.null_count else plain).to_numpy()
 
 
-class _Field(NamedTuple):
-    """The number of a field that changed, and the cases of its values."""
-
-    number: int
-    kinds: set[str]
-
-
 class _Changes:
     """The changes of fields, numbered as they come, from 1 on: 0 is none."""
 
@@ -143,10 +137,8 @@ class _Changes:
         self._arrow = need("pyarrow", "arrow", "entities()")
         self._compute = need("pyarrow.compute", "arrow", "entities()")
         self._numpy = np = need("numpy", "arrow", "entities()")
-        self._patterns = patterns
         self._parts = [of.values for of in lists]
         self._values: dict[str, Any] = {}
-        self.fields: dict[str, _Field] = {}
         begins = [of.offsets.to_numpy() for of in lists]
         self._counts = np.concatenate([of[1:] - of[:-1] for of in begins])
         names, cases = (self._arrow.concat_arrays([part.field(name) for part in self._parts]) for name in ("field", "value_case"))
@@ -154,38 +146,33 @@ class _Changes:
         width = len(known) + 1  # the last is of changes to a value that is not known
         cases = codes * width + _numbers(cases.indices, len(known))
         counts = np.bincount(cases, minlength=len(names.dictionary) * width).reshape(-1, width).tolist()
-        numbers = np.full(len(names.dictionary), -1)
-        for code, (name, of) in enumerate(zip(names.dictionary.to_pylist(), counts)):
-            if any(fnmatchcase(name, pattern) for pattern in patterns):
-                numbers[code] = len(self.fields)
-                self.fields[name] = _Field(len(self.fields), {case for case, count in zip(known, of) if count})
-        self._numbers = numbers[codes]  # of the changes' fields, -1 of those that nobody asked for
+        found = dict(zip(names.dictionary.to_pylist(), counts))
+        matching = [sorted(name for name in found if fnmatchcase(name, pattern)) or [pattern] for pattern in patterns]
+        self.names = [*dict.fromkeys(chain.from_iterable(matching))]
+        """The names of the fields in the order of the patterns, and those of one pattern by name. A pattern without fields stands for itself."""
+        self._kinds = {name: {case for case, count in zip(known, found[name]) if count} for name in self.names if name in found}
+        numbers = {name: number for number, name in enumerate(self._kinds)}
+        self._numbers = np.array([numbers.get(name, -1) for name in found], np.int64)[codes]  # -1 is a field that nobody asked for
 
-    def known(self, place: Any, begins: Any) -> tuple[Any, Any]:
+    def known(self, place: Any, begins: Any) -> tuple[Any, dict[str, Any]]:
         """Which rows have changes, and for each field the number of the change that each row has its value of: the last one of its life.
         place is that of each row in their order, and begins says which ones of the ordered rows begin a life."""
         np = self._numpy
-        last = np.zeros((len(self.fields) + 1, len(place)), np.int32)  # the last row, -1, is of fields that nobody asked for
+        last = np.zeros((len(self._kinds) + 1, len(place)), np.int32)  # the last row, -1, is of fields that nobody asked for
         at = self._numbers * len(place) + np.repeat(place[: len(self._counts)], self._counts)
         last.ravel()[at] = np.arange(1, len(at) + 1, dtype=np.int32)
         last = last[:-1]
         told = last != 0
         changed = told.any(axis=0)
         since = np.flatnonzero(told | begins)
-        return changed, np.repeat(last.ravel()[since], np.diff(since, append=last.size)).reshape(last.shape)
-
-    def names(self) -> list[str]:
-        """The names of the fields in the order of the patterns, and those of one pattern by name. A pattern without fields stands for itself."""
-        ordered: dict[str, None] = {}
-        for pattern in self._patterns:
-            ordered.update(dict.fromkeys(sorted(name for name in self.fields if fnmatchcase(name, pattern)) or [pattern]))
-        return [*ordered]
+        until = np.concatenate([since[1:], [last.size]])
+        return changed, dict(zip(self._kinds, np.repeat(last.ravel()[since], until - since).reshape(last.shape)))
 
     def columns(self, name: str, source: Any) -> dict[str, Any]:
         """The columns of a field: one, or for vectors one for each coordinate. source are the numbers of the changes that have the rows'
         values."""
         arrow, compute = self._arrow, self._compute
-        at, kinds = arrow.array(source), self.fields[name].kinds
+        at, kinds = arrow.array(source), self._kinds[name]
 
         def of(case: str) -> Any:
             if case not in self._values:

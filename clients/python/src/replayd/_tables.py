@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+@lru_cache(64)
 def need(module: str, extra: str, what: str) -> Any:
     """Imports a module that an extra installs. Raises ImportError with the remedy."""
     try:
