@@ -58,7 +58,7 @@ func TestWhoCalls(t *testing.T) {
 			t.Error(md)
 		}
 		p, _ := peer.FromContext(ss.Context())
-		if info, _ := p.AuthInfo.(credentials.TLSInfo); p.Addr.String() != r.RemoteAddr || info.State.ServerName != "here" {
+		if info, _ := p.AuthInfo.(credentials.TLSInfo); p.Addr.String() != r.RemoteAddr || p.Addr.Network() != "tcp" || info.State.ServerName != "here" {
 			t.Error(p)
 		}
 		if name != replaydv1.ReplayService_ListReplays_FullMethodName {

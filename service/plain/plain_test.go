@@ -73,7 +73,9 @@ func testUpload(t *testing.T, path string, limit int64, message func() part) {
 	body := &endless{ResponseWriter: httptest.NewRecorder(), deadline: make(chan struct{}), waiting: make(chan struct{})}
 	body.left.Store(parts)
 	received := make(chan error, 1)
+	var call grpc.ServerStream
 	plain.New(func(_ string, ss grpc.ServerStream) error {
+		call = ss
 		options := message()
 		if err := ss.RecvMsg(options); err != nil || proto.Size(options) == 0 || len(options.GetData()) > 0 || body.read.Load() > 0 {
 			t.Errorf("%v: %v after %d bytes", err, options, body.read.Load())
@@ -97,6 +99,9 @@ func testUpload(t *testing.T, path string, limit int64, message func() part) {
 	}
 	if err := <-received; err == nil {
 		t.Error("there was another part")
+	}
+	if err := call.RecvMsg(message()); status.Code(err) != codes.Canceled {
+		t.Errorf("who still receives gets %v", err)
 	}
 }
 
@@ -138,3 +143,66 @@ func TestBody(t *testing.T) {
 type failing struct{ error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.error }
+
+// TestPaths: a path becomes the request of one method, for the replay or the subscription that it names. No answer is kept by a cache.
+func TestPaths(t *testing.T) {
+	const name, path = "r/a b/c.dem", "r%2fa%20b/c.dem"
+	for request, want := range map[string]proto.Message{
+		"GET /v1/replays":                        &replaydv1.ListReplaysRequest{},
+		"GET /v1/replays?map=m":                  &replaydv1.ListReplaysRequest{Filter: &replaydv1.ReplayFilter{MapName: "m"}},
+		"GET /v1/replays/" + path:                &replaydv1.GetReplayRequest{Replay: name},
+		"GET /v1/replays/" + path + "/report":    &replaydv1.GetReportRequest{Replay: name},
+		"DELETE /v1/replays/" + path:             &replaydv1.DeleteReplayRequest{Replay: name},
+		"GET /v1/replays/" + path + "/events":    &replaydv1.StreamEventsRequest{Replay: name, Start: &replaydv1.Start{}},
+		"POST /v1/subscriptions/a%2Fb?cursor=AQ": &replaydv1.AcknowledgeEventsRequest{Subscription: "a/b", Token: []byte{1}},
+		"DELETE /v1/subscriptions/a":             &replaydv1.DeleteSubscriptionRequest{Subscription: "a"},
+		"POST /v1/broadcasts?url=http://x":       &replaydv1.FollowBroadcastRequest{Url: "http://x"},
+		"GET /v1/replays/%ff":                    nil,
+		"GET /v1/replays/a%ff/events":            nil,
+	} {
+		method, url, _ := strings.Cut(request, " ")
+		calls, w := 0, httptest.NewRecorder()
+		plain.New(func(called string, ss grpc.ServerStream) error {
+			if calls++; want == nil {
+				return errors.New("it was called")
+			}
+			got := want.ProtoReflect().New().Interface()
+			if err := ss.RecvMsg(got); err != nil || !proto.Equal(got, want) {
+				t.Errorf("%s: %s %v, %v", request, called, got, err)
+			}
+			if message := string(got.ProtoReflect().Descriptor().Name()); !strings.HasSuffix(called, "/"+strings.TrimSuffix(message, "Request")) {
+				t.Errorf("%s calls %s", request, called)
+			}
+			return nil // without a response
+		}, 1<<20).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, url, http.NoBody))
+		answer, called := http.StatusBadRequest, 0
+		if want != nil {
+			answer, called = http.StatusInternalServerError, 1
+		}
+		if _, streams := want.(*replaydv1.StreamEventsRequest); streams {
+			answer = http.StatusOK
+		}
+		if h := w.Header(); w.Code != answer || calls != called || h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %d calls, status %d: %s, %v", request, calls, w.Code, w.Body, h)
+		}
+		if lines := strings.Count(w.Body.String(), "\n"); answer >= 400 && lines != 1 {
+			t.Errorf("%s: %d errors: %s", request, lines, w.Body)
+		}
+	}
+}
+
+// TestTableSent: a table is given back once it was sent, and never before.
+func TestTableSent(t *testing.T) {
+	sent, content := 0, strings.NewReader("rows")
+	w := httptest.NewRecorder()
+	plain.New(func(_ string, ss grpc.ServerStream) error {
+		return ss.SendMsg(&plain.Table{Content: content, Tag: `"t"`, End: "FINISHED", Sent: func() {
+			if sent++; content.Len() > 0 {
+				t.Error("it is given back before it was sent")
+			}
+		}})
+	}, 1<<20).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/replays/r/a/tables/join.csv", http.NoBody))
+	if sent != 1 || w.Body.String() != "rows" || w.Header().Get("ETag") != `"t"` {
+		t.Errorf("given back %d times: %s, %v", sent, w.Body, w.Header())
+	}
+}

@@ -1,6 +1,7 @@
 package plain_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/plain"
@@ -151,5 +153,32 @@ func TestConditions(t *testing.T) {
 	}
 	if served != 4 {
 		t.Errorf("%d operations stream events", served)
+	}
+}
+
+// TestForms: the document says of a number which ones its field can hold.
+func TestForms(t *testing.T) {
+	operations, err := plain.Operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[protoreflect.Kind]string{protoreflect.Int32Kind: "int32 from -2147483648 to 2147483647", protoreflect.Uint32Kind: "int64 from 0 to 4294967295"}
+	numbers := 0
+	for _, op := range operations {
+		for _, p := range op.Parameters {
+			d, err := protoregistry.GlobalFiles.FindDescriptorByName(p.Fields[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := fmt.Sprintf("%s from %d to %d", p.Form.Format, p.Form.Min, p.Form.Max)
+			if want, is := kinds[d.(protoreflect.FieldDescriptor).Kind()]; is && p.Form.Type == "integer" {
+				if numbers++; got != want {
+					t.Errorf("%s: %s, want %s", p.Name, got, want)
+				}
+			}
+		}
+	}
+	if numbers < 10 {
+		t.Errorf("%d numbers", numbers)
 	}
 }
