@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 
 	"google.golang.org/grpc/mem"
@@ -139,6 +140,56 @@ func TestOutbox(t *testing.T) {
 		if test.do(); o.Empty() != test.empty {
 			t.Errorf("%s: empty %v", test.what, o.Empty())
 		}
+	}
+}
+
+// TestSameBytes: a response has the same bytes each time, whatever the order of the entries of a map.
+func TestSameBytes(t *testing.T) {
+	config := map[string]string{}
+	for i := range 20 {
+		config[strconv.Itoa(i)] = "value"
+	}
+	start := &replaydv1.StreamStart{Replay: &replaydv1.Replay{
+		Header: &replaydv1.Replay_Teehistorian{Teehistorian: &teehistorianv1.Header{Config: config}},
+	}}
+	var o frame.Outbox
+	seen := map[string]bool{}
+	for range 20 {
+		f, err := o.Of(&replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Start{Start: start}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(f.Buffer().ReadOnlyData())] = true
+		f.Free()
+	}
+	if len(seen) != 1 {
+		t.Errorf("%d forms of one response", len(seen))
+	}
+}
+
+// TestSubscribed: a response of a stream becomes one of a subscription, and others are those of a subscription alone.
+func TestSubscribed(t *testing.T) {
+	var o frame.Outbox
+	streamed := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_Heartbeat{Heartbeat: &replaydv1.Heartbeat{Tick: 7}}}
+	of, err := o.Of(streamed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Subscribed(300, []byte("token"))
+	alone := &replaydv1.SubscribeEventsResponse{Token: []byte("t")}
+	other, err := frame.OfSubscription(alone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for f, want := range map[*frame.Frame]*replaydv1.SubscribeEventsResponse{
+		of:    {Replay: 300, Token: []byte("token"), Response: &replaydv1.SubscribeEventsResponse_Streamed{Streamed: streamed}},
+		other: alone,
+	} {
+		got := new(replaydv1.SubscribeEventsResponse)
+		if err := proto.Unmarshal(f.Buffer().ReadOnlyData(), got); err != nil || !proto.Equal(got, want) {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+		f.Free()
 	}
 }
 
