@@ -3,14 +3,12 @@ package service
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	flatbuffers "github.com/google/flatbuffers/go"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -107,24 +105,16 @@ func ticketOf(d *flight.FlightDescriptor) ([]byte, error) {
 	return nil, fault.BadRequest("descriptor", "must be a command, or a path of a replay's name and a kind, a class or game_event.NAME")
 }
 
-// schemaOf returns the IPC message of the schema of the table that a ticket selects. wide is the layout of a table with a column for each
-// field of entities; nil for other tables.
-func schemaOf(c *codec.Codec, kind string, req *replaydv1.StreamEventsRequest, wide *table.Layout) ([]byte, error) {
+// tableKind returns the number of the kind of a table that a ticket selects.
+func tableKind(c *codec.Codec, kind string) (uint8, error) {
 	k := slices.IndexFunc(c.Tables.Kinds, func(k table.Kind) bool { return k.Name == kind })
 	if k <= 0 {
-		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
+		return 0, fault.BadRequest("ticket.include", fmt.Sprintf("%q is no kind of the replay's format", kind))
 	}
 	if c.Filters.Kinds[k].State {
-		return nil, fault.BadRequest("ticket.include", fmt.Sprintf("%s only describes a state, which flights do not have", kind))
+		return 0, fault.BadRequest("ticket.include", fmt.Sprintf("%s only describes a state, which flights do not have", kind))
 	}
-	if wide != nil {
-		return arrowipc.SchemaMessage(arrowipc.Schema(wide, uint8(k)))
-	}
-	l, err := opened.Layout(c.Tables, func(of uint8) bool { return int(of) == k }, req)
-	if err != nil {
-		return nil, err
-	}
-	return arrowipc.SchemaMessage(arrowipc.Schema(l, uint8(k)))
+	return uint8(k), nil
 }
 
 // codecOfFormat returns the codec of a format.
@@ -149,59 +139,87 @@ func (f *flights) DoGet(t *flight.Ticket, out flight.FlightService_DoGetServer) 
 	if err != nil {
 		return err
 	}
-	g := &flying{kind: of.kind, req: of.req, send: timed(ctx, out.Send), sent: s.sent(ctx)}
-	if of.many == nil {
-		name = of.req.GetReplay()
-		c, err := s.open(ctx, of.req)
+	g := &flying{write: timed(ctx, out.SendMsg), sent: s.sent(ctx)}
+	if of.many != nil {
+		name = of.many.GetDirectory()
+		m, err := s.manyOf(ctx, of)
 		if err != nil {
 			return err
 		}
-		if of.req.GetFieldColumns() {
-			g.wide = c.Replay.Tables.Layout
-		}
-		return s.run(ctx, c, g.frame)
+		g.kind, g.out = m.kind, m.out
+		return m.send(ctx, g)
 	}
-	name = of.many.GetDirectory()
-	m, err := s.manyOf(ctx, of)
+	name = of.req.GetReplay()
+	c, err := s.open(ctx, of.req)
 	if err != nil {
 		return err
 	}
-	return m.send(ctx, g.messages)
+	if g.kind, err = tableKind(c.Replay.Codec, of.kind); err != nil {
+		c.Replay.Close()
+		return err
+	}
+	g.out = arrowipc.NewFlight(c.Replay.Tables.Layout, g.kind, opened.Compresses(ctx, of.req), false)
+	c.Replay.Tables.Encoder = nil // columns are passed on as they are
+	return s.run(ctx, c, func(f *frame.Frame) error { return g.frame(f, "", f.Cursor()) })
 }
 
 // flying is a running DoGet.
 type flying struct {
-	kind string
-	req  *replaydv1.StreamEventsRequest
-	wide *table.Layout // see schemaOf
-	send func(*flight.FlightData) error
-	sent func(n int)
+	kind  uint8
+	out   *arrowipc.Flight
+	begun bool  // the schema was sent
+	lost  error // why nothing can be sent
+	write func(any) error
+	sent  func(n int)
 }
 
-// frame sends the contents of a response of the stream. It consumes the frame.
-func (g *flying) frame(f *frame.Frame) error {
-	defer f.Free() // after gRPC has copied what it sends
-	if r := f.Response(); r.GetStart() != nil {
-		c, err := codecOfFormat(r.GetStart().GetReplay().GetFormat())
-		if err != nil {
-			return err
-		}
-		schema, err := schemaOf(c, g.kind, g.req, g.wide)
-		if err != nil {
-			return err
-		}
-		return g.messages(schema, nil)
+// frame sends the contents of a response of the stream of a replay, with the metadata of those who go on behind them. It consumes the frame.
+func (g *flying) frame(f *frame.Frame, replay string, metadata []byte) error {
+	defer f.Free()
+	if f.Response().GetStart() != nil && !g.begun {
+		return g.begin()
 	}
-	if err := incomplete[f.Response().GetEnd().GetReason()]; err != nil {
-		return err
+	set := f.Columns()
+	if set == nil {
+		return incomplete[f.Response().GetEnd().GetReason()]
 	}
-	return f.Tables(func(rows uint64, data []byte) error {
-		if rows == 0 { // the schema was sent already
+	return set.All(func(t *table.Table) error {
+		if t.Kind != g.kind { // what takes the place of an event that is too large
 			return nil
 		}
-		return g.messages(data, f.Cursor())
+		return g.out.Each(replay, t, metadata, g.message)
 	})
 }
+
+// begin sends the schema.
+func (g *flying) begin() error {
+	schema, err := g.out.Schema()
+	if err != nil {
+		return err
+	}
+	g.begun = true
+	return g.message(func(b []byte) []byte { return arrowipc.AppendSchema(b, schema) })
+}
+
+// flightData is the pool of messages of flights.
+var flightData = frame.NewPool(stream.DefaultTableBytes)
+
+// message sends a message, which something appends.
+func (g *flying) message(something func(b []byte) []byte) error {
+	b := flightData.Get(0)
+	*b = something(*b)
+	n := len(*b)
+	if g.lost = g.write(marshalled{flightData.Buffer(b)}); g.lost == nil {
+		g.sent(n)
+	}
+	return g.lost
+}
+
+// marshalled is a message as wire bytes.
+type marshalled struct{ mem.Buffer }
+
+// WireBytes implements [rawcodec.Marshaled].
+func (m marshalled) WireBytes() mem.BufferSlice { return mem.BufferSlice{m.Buffer} }
 
 // incomplete maps the ends of streams before the end of their replay to errors. Flight has no other way to report them.
 var incomplete = map[replaydv1.EndReason]error{
@@ -209,49 +227,6 @@ var incomplete = map[replaydv1.EndReason]error{
 	replaydv1.EndReason_END_REASON_SHRUNK:          source.ErrShrunk,
 	replaydv1.EndReason_END_REASON_REPLACED:        source.ErrReplaced,
 	replaydv1.EndReason_END_REASON_REMOVED:         source.ErrRemoved,
-}
-
-// messages sends IPC messages. The last one has the metadata.
-func (g *flying) messages(b, metadata []byte) error {
-	for len(b) > 0 {
-		header, body, rest, err := nextMessage(b)
-		if err != nil {
-			return err
-		}
-		data := &flight.FlightData{DataHeader: header, DataBody: body}
-		if b = rest; len(b) == 0 {
-			data.AppMetadata = metadata
-		}
-		if err := g.send(data); err != nil {
-			return err
-		}
-		g.sent(len(header) + len(body) + len(data.GetAppMetadata()))
-	}
-	return nil
-}
-
-var errMessage = errors.New("a malformed message of Arrow")
-
-// nextMessage splits off the first message of an IPC stream: 4 bytes of ones, the header's length, the header, the body.
-func nextMessage(b []byte) (header, body, rest []byte, err error) {
-	if len(b) < 8 {
-		return nil, nil, nil, errMessage
-	}
-	n := int(binary.LittleEndian.Uint32(b[4:]))
-	if n < 8 || n > len(b)-8 {
-		return nil, nil, nil, errMessage
-	}
-	header, b = b[8:8+n], b[8+n:]
-	t := flatbuffers.Table{Bytes: header, Pos: flatbuffers.GetUOffsetT(header)}
-	const bodyLength = 4 + 2*3 // the fourth field of Message
-	size := int64(0)
-	if o := t.Offset(bodyLength); o != 0 {
-		size = t.GetInt64(t.Pos + flatbuffers.UOffsetT(o))
-	}
-	if size < 0 || size > int64(len(b)) {
-		return nil, nil, nil, errMessage
-	}
-	return header, b[:size], b[size:], nil
 }
 
 // infoOf returns the description of a flight of a replay without reading it.
@@ -267,17 +242,25 @@ func infoOf(d *flight.FlightDescriptor, format replaydv1.Format) (*flight.Flight
 	return t.info(d, b, format, nil)
 }
 
-// info returns the description of a flight of a replay. wide is as for schemaOf.
+// info returns the description of a flight of a replay. wide is the layout of a table with a
+// column for each field of entities; nil for other tables.
 func (t *ticket) info(d *flight.FlightDescriptor, b []byte, format replaydv1.Format, wide *table.Layout) (*flight.FlightInfo, error) {
 	c, err := codecOfFormat(format)
 	if err != nil {
 		return nil, err
 	}
-	schema, err := schemaOf(c, t.kind, t.req, wide)
+	k, err := tableKind(c, t.kind)
 	if err != nil {
 		return nil, err
 	}
-	return infoWith(d, b, schema), nil
+	l := wide
+	if l == nil {
+		if l, err = opened.Layout(c.Tables, func(of uint8) bool { return of == k }, t.req); err != nil {
+			return nil, err
+		}
+	}
+	schema, err := arrowipc.SchemaMessage(arrowipc.Schema(l, k))
+	return infoWith(d, b, schema), err
 }
 
 // infoWith returns the description of a flight with a ticket and a schema.

@@ -35,7 +35,7 @@ type manyFlights struct {
 	each   *replaydv1.StreamEventsRequest // the request for each replay
 	first  string                         // the name of the first replay that is sent
 	cursor []byte                         // where that begins; nil at its beginning
-	out    *arrowipc.Many
+	out    *arrowipc.Flight
 }
 
 // manyOf returns the flight for a ticket of many replays.
@@ -75,7 +75,7 @@ func (s *Server) manyOf(ctx context.Context, t ticket) (*manyFlights, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.out = arrowipc.NewMany(l, m.kind, opened.Compresses(ctx, each))
+	m.out = arrowipc.NewFlight(l, m.kind, opened.Compresses(ctx, each), true)
 	return m, nil
 }
 
@@ -119,16 +119,12 @@ func parsePlace(b []byte) (replay string, cursor []byte, err error) {
 // flightPage is how many replays are listed at once.
 const flightPage = 1000
 
-// send sends the flight. messages sends messages, of which the last one has some metadata.
-func (m *manyFlights) send(ctx context.Context, messages func(b, metadata []byte) error) error {
+// send sends the flight.
+func (m *manyFlights) send(ctx context.Context, g *flying) error {
 	if err := m.server.index.CheckDirectory(ctx, m.query.Dir, m.query.Scope); err != nil {
 		return directoryError{err}
 	}
-	schema, err := m.out.Schema()
-	if err != nil {
-		return err
-	}
-	if err := messages(schema, nil); err != nil {
+	if err := g.begin(); err != nil {
 		return err
 	}
 	var broken []string
@@ -142,7 +138,7 @@ func (m *manyFlights) send(ctx context.Context, messages func(b, metadata []byte
 			if e.Name < m.first {
 				continue
 			}
-			fatal, err := m.one(ctx, e.Name, messages)
+			fatal, err := m.one(ctx, e.Name, g)
 			if fatal != nil {
 				return fatal
 			}
@@ -167,40 +163,25 @@ func (m *manyFlights) send(ctx context.Context, messages func(b, metadata []byte
 }
 
 // one sends the rows of one replay. It returns what ends the flight, and what is wrong with the replay alone.
-func (m *manyFlights) one(ctx context.Context, name string, messages func(b, metadata []byte) error) (fatal, broken error) {
+func (m *manyFlights) one(ctx context.Context, name string, g *flying) (fatal, broken error) {
 	s, req := m.server, proto.CloneOf(m.each)
 	req.Replay = name
 	if name == m.first && m.cursor != nil {
 		req.Start = &replaydv1.Start{At: &replaydv1.Start_Cursor{Cursor: m.cursor}}
 	}
-	var sending error
 	begun := false
 	c, err := s.opened.Open(ctx, req)
 	if err == nil {
 		c.Replay.Tables.Encoder = nil // columns are passed on as they are
 		err = s.run(ctx, c, func(f *frame.Frame) error {
-			defer f.Free()
-			if err := incomplete[f.Response().GetEnd().GetReason()]; err != nil {
-				return err
-			}
-			begun = true
-			set := f.Columns()
-			if set == nil {
-				return nil
-			}
-			return set.All(func(t *table.Table) error {
-				if t.Kind != m.kind { // what takes the place of an event that is too large
-					return nil
-				}
-				sending = messages(m.out.Append(name, t), appendPlace(nil, name, f.Cursor()))
-				return sending
-			})
+			begun = begun || incomplete[f.Response().GetEnd().GetReason()] == nil
+			return g.frame(f, name, appendPlace(nil, name, f.Cursor()))
 		})
 	}
 	switch {
 	case err == nil:
 		return nil, nil
-	case sending != nil, ctx.Err() != nil, errors.Is(err, stream.ErrDraining):
+	case g.lost != nil, ctx.Err() != nil, errors.Is(err, stream.ErrDraining):
 		return err, nil
 	case errors.Is(err, codec.ErrNoMap):
 		return nil, err

@@ -4,8 +4,6 @@
 package frame
 
 import (
-	"errors"
-
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -26,7 +24,6 @@ type Frame struct {
 	parts [4]mem.Buffer
 
 	response *replaydv1.StreamEventsResponse // nil if the response has events
-	tables   mem.Buffer                      // for a batch of tables: its entries of EventBatch.tables
 	columns  *table.Set                      // for columns that are passed on without encoding
 	cursor   []byte
 }
@@ -40,40 +37,6 @@ func (f *Frame) Columns() *table.Set { return f.columns }
 
 // Cursor returns the cursor of the response. Like its tables it is valid until the frame is freed.
 func (f *Frame) Cursor() []byte { return f.cursor }
-
-// Tables calls each with the number of rows and the data of every table of a batch, until each fails.
-func (f *Frame) Tables(each func(rows uint64, data []byte) error) error {
-	if f.tables == nil {
-		return nil
-	}
-	for rest := f.tables.ReadOnlyData(); len(rest) > 0; {
-		entry, left, ok := protoscan.Next(rest)
-		if !ok {
-			return errTables
-		}
-		rest = left
-		var rows uint64
-		var data []byte
-		for fields := entry.Bytes; len(fields) > 0; {
-			field, left, ok := protoscan.Next(fields)
-			if !ok {
-				return errTables
-			}
-			switch fields = left; field.Number {
-			case protoscan.TableRows:
-				rows = field.Value
-			case protoscan.TableData:
-				data = field.Bytes
-			}
-		}
-		if err := each(rows, data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var errTables = errors.New("malformed tables")
 
 // Buffer returns the frame's bytes in one piece. The caller frees it.
 func (f *Frame) Buffer() mem.Buffer { return f.bytes.MaterializeToBuffer(mem.DefaultBufferPool()) }

@@ -260,37 +260,20 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestTablesOf: senders that do not send protobuf's bytes find what a frame has: the response that it was made of, or its tables in
-// order, and the cursor.
-func TestTablesOf(t *testing.T) {
-	want := []*replaydv1.Table{{Kind: "a", Rows: 3, Schema: []byte("s"), Data: []byte("xyz")}, {Kind: "b"}, {Kind: "c", Rows: 1, Data: []byte("d")}}
-	batch, err := proto.Marshal(&replaydv1.EventBatch{Tables: want})
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestOf: senders that do not send protobuf's bytes find the response of which a frame was made, and the cursor.
+func TestOf(t *testing.T) {
 	var out frame.Outbox
-	for _, cut := range []int{0, 1} {
-		f := out.Tables(frame.Head{First: 1, Next: 5}, []byte("cursor"), mem.SliceBuffer(batch[:len(batch)-cut]))
-		i := 0
-		err := f.Tables(func(rows uint64, data []byte) error {
-			if rows != uint64(want[i].GetRows()) || !bytes.Equal(data, want[i].GetData()) {
-				t.Errorf("table %d: %d rows, %q", i, rows, data)
-			}
-			i++
-			return nil
-		})
-		if (err != nil) != (cut > 0) || i != len(want)-cut || string(f.Cursor()) != "cursor" || f.Response() != nil {
-			t.Errorf("%v after %d tables, cursor %q", err, i, f.Cursor())
-		}
-		if stop := errors.New("stop"); cut == 0 && !errors.Is(f.Tables(func(uint64, []byte) error { return stop }), stop) {
-			t.Error("it goes on after an error")
+	r := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: &replaydv1.StreamEnd{}}}
+	for _, cursor := range []string{"", "cursor"} {
+		f, err := out.Of(r, []byte(cursor))
+		if err != nil || f.Response() != r || string(f.Cursor()) != cursor || f.Columns() != nil {
+			t.Errorf("%v: %v, cursor %q", err, f.Response(), f.Cursor())
 		}
 		f.Free()
 	}
-	r := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: &replaydv1.StreamEnd{}}}
-	f, err := out.Of(r, nil)
-	if err != nil || f.Response() != r || f.Cursor() != nil || f.Tables(nil) != nil {
-		t.Errorf("%v: %v", err, f.Response())
+	f := out.Tables(frame.Head{First: 1, Next: 5}, []byte("cursor"), mem.SliceBuffer("table"))
+	if string(f.Cursor()) != "cursor" || f.Response() != nil {
+		t.Errorf("cursor %q", f.Cursor())
 	}
 	f.Free()
 }

@@ -51,7 +51,7 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 // Tables returns the frame of a batch of tables. encoded holds its entries of EventBatch.tables. The frame takes ownership of
 // encoded.
 func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
-	f := &Frame{tables: encoded}
+	f := new(Frame)
 	f.head = h.appendSequences(f.room[:0], encoded.Len())
 	f.bytes = append(f.parts[:0], &f.head, encoded)
 	o.seal(f, cursor)

@@ -26,11 +26,12 @@ type Options struct {
 	Narrow bool
 }
 
-// kind holds the state of an Encoder for the tables of a kind.
+// kind holds the state of an Encoder for the tables of a kind. A column begins with its smallest form, and takes the next one when the
+// values of a table do not fit. It never goes back, so the schema changes a few times at most.
 type kind struct {
 	*about
-	narrow *narrow // nil if columns have the types of the schema
-	begun  bool    // a schema was sent
+	forms [][]form // by column: the form in use, then the larger ones but the schema's, which needs none
+	begun bool     // a schema was sent
 }
 
 // NewEncoder returns an encoder.
@@ -56,25 +57,15 @@ func (e *Encoder) AppendEmpty(b []byte, field protowire.Number, set *table.Set, 
 func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]byte, error) {
 	k := e.kinds[t.Kind]
 	if k == nil {
-		k = &kind{about: aboutOf(t.Layout, t.Kind)}
-		if e.options.Narrow {
-			k.narrow = newNarrow(k.schema, t)
-		}
+		k = newKind(t, e.options.Narrow)
 		e.kinds[t.Kind] = k
 	}
-	w := workspaces.Get().(*workspace)
+	w := begin(t.Rows)
 	defer w.free()
-	w.record.rows = t.Rows
-	news := !k.begun
-	if k.narrow != nil {
-		news = k.narrow.add(w, t) || news
-	} else {
-		w.addAll(t.Columns)
-	}
 	var schema []byte
-	if news {
+	if k.add(w, t) || !k.begun {
 		var err error
-		if schema, err = k.message(k.narrow); err != nil {
+		if schema, err = k.message(); err != nil {
 			return b, err
 		}
 		k.begun = true
@@ -93,7 +84,7 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) ([]by
 	w.head = h
 	b = slices.Grow(b, protowire.SizeTag(field)+protowire.SizeBytes(len(h)+size))
 	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(h)+size))
-	return w.append(append(b, h...), e.options.Compress), nil
+	return w.append(append(b, h...)), nil
 }
 
 // SchemaMessage returns the IPC message of a schema.

@@ -2,6 +2,7 @@ package arrowipc
 
 import (
 	"encoding/binary"
+	"iter"
 	"slices"
 	"sync"
 
@@ -24,30 +25,41 @@ type node struct{ length, nulls int }
 // workspace is the memory that encoding a table takes, whose messages it holds: those of the dictionaries, whose ids are their indices,
 // and that of the rows. The writer of Arrow's library would make about a hundred objects for each column.
 type workspace struct {
-	record  message
-	names   []message
-	columns scratch
-	packed  []byte
-	head    []byte // what an entry has before its messages
-	lz4     *lz4.Compressor
+	record message
+	names  []message
+	packed bool   // buffers are compressed
+	bytes  []byte // contents of buffers that are not those of columns
+	head   []byte // what an entry has before its messages
+	lz4    *lz4.Compressor
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// free empties the workspace and gives it back.
+// begin returns a workspace for a table with so many rows.
+func begin(rows int) *workspace {
+	w := workspaces.Get().(*workspace)
+	w.record.rows, w.packed, w.bytes = rows, false, w.bytes[:0]
+	return w
+}
+
+// free empties the workspace, so that it does not hold the columns' memory, and gives it back.
 func (w *workspace) free() {
-	w.record.clear()
-	for i := range w.names {
-		w.names[i].clear()
+	for _, m := range w.all {
+		clear(m.parts)
+		m.nodes, m.parts = m.nodes[:0], m.parts[:0]
 	}
 	w.names = w.names[:0]
 	workspaces.Put(w)
 }
 
-// clear empties the message, so that it does not hold the columns' memory.
-func (m *message) clear() {
-	clear(m.parts)
-	m.nodes, m.parts = m.nodes[:0], m.parts[:0]
+// take returns n more bytes. Those that were taken before stay where they are.
+func (w *workspace) take(n int) []byte {
+	if n > cap(w.bytes)-len(w.bytes) {
+		w.bytes = make([]byte, 0, 2*cap(w.bytes)+n)
+	}
+	begin := len(w.bytes)
+	w.bytes = w.bytes[:begin+n]
+	return w.bytes[begin:]
 }
 
 func (m *message) node(length, nulls int, parts ...[]byte) {
@@ -55,16 +67,26 @@ func (m *message) node(length, nulls int, parts ...[]byte) {
 	m.parts = append(m.parts, parts...)
 }
 
-// addAll adds the columns that are not Off.
-func (w *workspace) addAll(columns []table.Column) {
-	for columns = skip(columns); len(columns) > 0; columns = skip(columns[columns[0].Width():]) {
-		w.add(columns)
+// shown yields the columns that are not Off, each with its index and those below it.
+func shown(columns []table.Column) iter.Seq2[int, []table.Column] {
+	return func(yield func(int, []table.Column) bool) {
+		for at := 0; at < len(columns); at += columns[at].Width() {
+			if c := columns[at:]; !c[0].Off && !yield(at, c[:c[0].Width()]) {
+				return
+			}
+		}
 	}
 }
 
-// add adds the first column, with the columns below it.
+func (w *workspace) addAll(columns []table.Column) {
+	for _, c := range shown(columns) {
+		w.add(c)
+	}
+}
+
+// add adds a column, with the columns below it.
 func (w *workspace) add(columns []table.Column) {
-	c, below := &columns[0], columns[1:columns[0].Width()]
+	c, below := &columns[0], columns[1:]
 	w.record.node(c.Len, c.Nulls, valid(c))
 	switch c.Field.Type {
 	case table.Text, table.Binary:
@@ -102,49 +124,45 @@ func bytesOf(o []int32) []byte { return arrow.Int32Traits.CastToBytes(o) }
 
 // pack compresses all buffers for which it pays.
 func (w *workspace) pack() {
-	if w.lz4 == nil {
+	if w.packed = true; w.lz4 == nil {
 		w.lz4 = new(lz4.Compressor)
 	}
-	w.packed = w.packed[:0]
-	for m := range w.all {
+	for _, m := range w.all {
 		for i, part := range m.parts {
 			if len(part) > 0 {
-				begin := len(w.packed)
-				w.packed = appendPacked(slices.Grow(w.packed, lengthBytes+len(part)), part, w.lz4)
-				m.parts[i] = w.packed[begin:]
+				most := w.take(lengthBytes + len(part))
+				m.parts[i] = appendPacked(most[:0], part, w.lz4)
+				w.bytes = w.bytes[:len(w.bytes)-len(most)+len(m.parts[i])]
 			}
 		}
 	}
 }
 
-// all yields the messages.
-func (w *workspace) all(yield func(*message) bool) {
+// all yields the messages with the ids of the dictionaries.
+func (w *workspace) all(yield func(int, *message) bool) {
 	for i := range w.names {
-		if !yield(&w.names[i]) {
+		if !yield(i, &w.names[i]) {
 			return
 		}
 	}
-	yield(&w.record)
+	yield(noDictionary, &w.record)
 }
 
 // size returns the number of bytes of the messages.
 func (w *workspace) size() int {
 	n := dictionaryBytes * len(w.names)
-	for m := range w.all {
-		n += headBytes + structBytes*(len(m.nodes)+len(m.parts))
-		for _, part := range m.parts {
-			n += padded(len(part))
-		}
+	for _, m := range w.all {
+		n += headBytes + structBytes*(len(m.nodes)+len(m.parts)) + m.size()
 	}
 	return n
 }
 
 // append appends the messages.
-func (w *workspace) append(b []byte, compressed bool) []byte {
-	for i := range w.names {
-		b = w.names[i].append(b, i, compressed)
+func (w *workspace) append(b []byte) []byte {
+	for id, m := range w.all {
+		b = m.append(m.appendHead(b, id, w.packed))
 	}
-	return w.record.append(b, noDictionary, compressed)
+	return b
 }
 
 // The sizes of what a message has before its body.
@@ -156,22 +174,18 @@ const (
 	noDictionary    = -1
 )
 
-// append appends the message: of a dictionary, or of rows. The metadata are a flatbuffer (Message.fbs of Arrow). A table begins with
-// the distance back to its vtable, which holds the table's size and the places of its fields, of which 0 is a missing one. A
-// reference is the distance from itself. All is aligned to 8 bytes, counted from behind the prefix.
-func (m *message) append(b []byte, dictionary int, compressed bool) []byte {
+// appendHead appends what the message, of a dictionary or of rows, has before its body. The metadata are a flatbuffer (Message.fbs of
+// Arrow). A table begins with the distance back to its vtable, which holds the table's size and the places of its fields, of which 0 is a
+// missing one. A reference is the distance from itself. All is aligned to 8 bytes, counted from behind the prefix.
+func (m *message) appendHead(b []byte, dictionary int, compressed bool) []byte {
 	const version, ofDictionary, ofRows = 4, 2, 3
 	lists := structBytes * (len(m.nodes) + len(m.parts))
 	meta, kind := headBytes-prefixBytes+lists, ofRows
 	if dictionary != noDictionary {
 		meta, kind = meta+dictionaryBytes, ofDictionary
 	}
-	body := 0
-	for _, part := range m.parts {
-		body += padded(len(part))
-	}
 	b = words(b, meta<<32|0xffff_ffff, 20) // the last is the reference to Message, and padding
-	b = words(vtable(b, 20, 16, 18, 12, 4), body, 20|version<<32|kind<<48)
+	b = words(vtable(b, 20, 16, 18, 12, 4), m.size(), 20|version<<32|kind<<48)
 	if dictionary != noDictionary {
 		b = words(vtable(b, 16, 4, 12, 0, 0), dictionary, 20)
 	}
@@ -191,6 +205,19 @@ func (m *message) append(b []byte, dictionary int, compressed bool) []byte {
 		b = words(b, at, len(part))
 		at += padded(len(part))
 	}
+	return b
+}
+
+// size returns the number of bytes of the body.
+func (m *message) size() (n int) {
+	for _, part := range m.parts {
+		n += padded(len(part))
+	}
+	return n
+}
+
+// append appends the body.
+func (m *message) append(b []byte) []byte {
 	for _, part := range m.parts {
 		b = append(b, part...)
 		b = append(b, zeros[:padded(len(part))-len(part)]...)

@@ -2,7 +2,9 @@ package arrowipc_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/protobuf/proto"
 
@@ -75,18 +78,58 @@ func add(r *rand.Rand, set *table.Set, rows, most int) {
 	}
 }
 
-// TestMessages: a reader of Arrow finds the rows in the messages, compressed or not, of one replay and of many.
+// flown holds the messages of a flight, for Arrow's own reader.
+type flown []*flight.FlightData
+
+// Recv implements flight.DataStreamReader.
+func (f *flown) Recv() (*flight.FlightData, error) {
+	if len(*f) == 0 {
+		return nil, io.EOF
+	}
+	first := (*f)[0]
+	*f = (*f)[1:]
+	return first, nil
+}
+
+// message takes the next message that something appends.
+func (f *flown) message(something func(b []byte) []byte) error {
+	data := new(flight.FlightData)
+	*f = append(*f, data)
+	return proto.Unmarshal(something(nil), data)
+}
+
+// size returns the number of bytes of the bodies.
+func (f *flown) size() (n int) {
+	for _, data := range *f {
+		n += len(data.GetDataBody())
+	}
+	return n
+}
+
+// fly returns an encoder for flights, and a flight with the schema.
+func fly(t *testing.T, layout *table.Layout, compress, many bool) (*arrowipc.Flight, flown) {
+	t.Helper()
+	f, to := arrowipc.NewFlight(layout, 1, compress, many), flown(nil)
+	schema, err := f.Schema()
+	if err == nil {
+		err = to.message(func(b []byte) []byte { return arrowipc.AppendSchema(b, schema) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, to
+}
+
+// TestMessages: a reader of Arrow finds the rows in the messages, compressed or not, and in flights of one replay and of many.
 func TestMessages(t *testing.T) {
 	layout := every().Layout(false)
 	schema := arrowipc.Schema(layout, 1)
 	sizes := map[bool]int{}
 	for _, compress := range []bool{false, true} {
 		r := rand.New(rand.NewPCG(1, 2))
-		set, encoder, many := table.NewSet(layout), arrowipc.NewEncoder(arrowipc.Options{Compress: compress}), arrowipc.NewMany(layout, 1, compress)
-		ofMany, err := many.Schema()
-		if err != nil {
-			t.Fatal(err)
-		}
+		set, encoder := table.NewSet(layout), arrowipc.NewEncoder(arrowipc.Options{Compress: compress})
+		alone, ofOneFlight := fly(t, layout, compress, false)
+		many, ofMany := fly(t, layout, compress, true)
 		var ofOne, want []byte
 		all := 0
 		for i, rows := range []int{1, 0, 9, 400, 5} {
@@ -112,14 +155,21 @@ func TestMessages(t *testing.T) {
 			}
 			if rows > 0 {
 				want = append(want, jsonOf(t, arrowipc.Record(set.Table(1), schema))...)
-				ofMany = append(ofMany, many.Append("a/b", set.Table(1))...)
+				err = errors.Join(
+					alone.Each("", set.Table(1), []byte{byte(i)}, ofOneFlight.message), many.Each("a/b", set.Table(1), []byte{byte(i)}, ofMany.message))
+			}
+			if stop := errors.New("stop"); err != nil || rows > 0 && !errors.Is(many.Each("a", set.Table(1), nil, func(func([]byte) []byte) error { return stop }), stop) {
+				t.Fatal(err)
 			}
 		}
-		sizes[compress] = len(ofOne)
+		sizes[compress] = len(ofOne) + ofOneFlight.size()
 		if got := rowsOf(t, ofOne); !bytes.Equal(got, want) {
 			t.Errorf("compressed %v: %s", compress, differ(got, want))
 		}
-		got, replay := rowsOf(t, ofMany), []byte(`"replay":"a/b",`)
+		if got := rowsOfFlight(t, &ofOneFlight); !bytes.Equal(got, want) {
+			t.Errorf("a flight, compressed %v: %s", compress, differ(got, want))
+		}
+		got, replay := rowsOfFlight(t, &ofMany), []byte(`"replay":"a/b",`)
 		if bytes.Count(got, replay) != all || !bytes.Equal(bytes.ReplaceAll(got, replay, nil), want) {
 			t.Errorf("of many, compressed %v: %s", compress, differ(got, want))
 		}
@@ -133,22 +183,19 @@ func TestMessages(t *testing.T) {
 func TestPacked(t *testing.T) {
 	layout := (&table.Format{Name: "one", Kinds: []table.Kind{{}, {Name: "thing", Fields: []table.Field{{Name: "data", Type: table.Binary}}}}}).Layout(false)
 	for n, packs := range map[int]bool{100: false, 1 << 10: true, 64 << 10: true, 64<<10 + 1: true, 256<<10 + 1: true, 1<<20 + 1: true, 4 << 20: true, 4<<20 + 1: false} {
-		set, many := table.NewSet(layout), arrowipc.NewMany(layout, 1, true)
+		set, encoder := table.NewSet(layout), arrowipc.NewEncoder(arrowipc.Options{Compress: true})
 		value := bytes.Repeat([]byte("0123456789"), n/10+1)[:n]
 		set.Begin(1, decoders.Position{}, 0)[0].Binary(value)
-		schema, err := many.Schema()
-		if err != nil {
-			t.Fatal(err)
+		of := encode(t, encoder, set)
+		if packed := len(of.GetData()) < n/2+2<<10; packed != (packs || n < 1<<10) {
+			t.Errorf("%d bytes take %d", n, len(of.GetData()))
 		}
-		stream := slices.Concat(schema, many.Append("a", set.Table(1)))
-		if packed := len(stream)-len(schema) < n/2+2<<10; packed != (packs || n < 1<<10) {
-			t.Errorf("%d bytes take %d", n, len(stream)-len(schema))
-		}
+		stream := slices.Concat(of.GetSchema(), of.GetData())
 		r, err := ipc.NewReader(bytes.NewReader(stream))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !r.Next() || !bytes.Equal(r.RecordBatch().Column(5).(*array.Binary).Value(0), value) {
+		if !r.Next() || !bytes.Equal(r.RecordBatch().Column(4).(*array.Binary).Value(0), value) {
 			t.Errorf("%d bytes: another value, %v", n, r.Err())
 		}
 		r.Release()
@@ -180,6 +227,28 @@ func rowsOf(t *testing.T, stream []byte) (lines []byte) {
 	}
 	if err := r.Err(); err != nil {
 		t.Fatal(err)
+	}
+	return lines
+}
+
+// rowsOfFlight returns the rows of a flight as lines of JSON. Only its batches have metadata, which count them.
+func rowsOfFlight(t *testing.T, from *flown) (lines []byte) {
+	t.Helper()
+	var marks, want []byte
+	for _, data := range *from {
+		marks = append(marks, data.GetAppMetadata()...)
+	}
+	r, err := flight.NewRecordReader(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	for r.Next() {
+		lines = append(lines, jsonOf(t, r.RecordBatch())...)
+		want = append(want, r.LatestAppMetadata()...)
+	}
+	if !bytes.Equal(marks, want) || len(marks) == 0 {
+		t.Errorf("metadata %v, of batches %v", marks, want)
 	}
 	return lines
 }

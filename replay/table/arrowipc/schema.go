@@ -1,7 +1,6 @@
 package arrowipc
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -35,30 +34,41 @@ func aboutOf(l *table.Layout, kind uint8) *about {
 	return l.Memo(kind, func() any { return &about{schema: newSchema(l, kind), messages: map[string][]byte{}} }).(*about)
 }
 
-// message returns the IPC message of the schema, or of that of n if n is not nil. It must not be changed.
-func (a *about) message(n *narrow) ([]byte, error) {
-	var buf [64]byte
-	key, schema := buf[:0], a.schema
-	if n != nil {
-		key = n.key(key)
+// message returns the IPC message of the schema of the present forms. It must not be changed.
+func (k *kind) message() ([]byte, error) {
+	key := make([]byte, len(k.forms))
+	for i, forms := range k.forms {
+		key[i] = byte(len(forms))
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if m := a.messages[string(key)]; m != nil {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m := k.messages[string(key)]; m != nil {
 		return m, nil
 	}
-	if n != nil {
-		schema = n.schema()
-	}
-	m, err := SchemaMessage(schema)
+	m, err := SchemaMessage(k.present())
 	if err != nil {
 		return nil, err
 	}
-	if len(a.messages) >= maxMessages {
-		clear(a.messages)
+	if len(k.messages) >= maxMessages {
+		clear(k.messages)
 	}
-	a.messages[string(key)] = slices.Clone(m)
+	k.messages[string(key)] = m
 	return m, nil
+}
+
+// present returns the schema of the present forms.
+func (k *kind) present() *arrow.Schema {
+	fields := k.schema.Fields()
+	for i, forms := range k.forms {
+		if len(forms) > 0 {
+			f := &fields[i]
+			about := f.Metadata.ToMap()
+			about[TypeKey] = f.Type.Name()
+			f.Type, f.Metadata = forms[0].typ, arrow.MetadataFrom(about)
+		}
+	}
+	about := k.schema.Metadata()
+	return arrow.NewSchema(fields, &about)
 }
 
 // Schema returns the schema of the table of a kind. It makes the schema of a layout only once.

@@ -24,8 +24,7 @@ func TestSchemaOnce(t *testing.T) {
 		if _, err := e.AppendEmpty(nil, 1, set, 1); err != nil {
 			t.Fatal(err)
 		}
-		k := e.kinds[1]
-		message, err := k.message(k.narrow)
+		message, err := e.kinds[1].message()
 		if err != nil || i > 1 && &message[0] != &sent[i%2][0] {
 			t.Errorf("stream %d has a message of its own, %v", i, err)
 		}
