@@ -141,6 +141,24 @@ func same(t *rapid.T, what string, got, want []decoders.Position) {
 	}
 }
 
+// TestMalformed: what cannot be positions is refused, and nothing follows it.
+func TestMalformed(t *testing.T) {
+	var r position.Reader
+	if r.Field(protoscan.Field{Number: protoscan.BatchOffsets, Type: protowire.Fixed64Type, Value: 2}) {
+		t.Error("eight bytes are taken for positions")
+	}
+	for what, fields := range map[string][2][]byte{"an index is missing": {{1, 2, 2}, nil}, "half an offset": {{0x80}, nil}, "half an index": {{1, 2}, {0x80}}} {
+		r := position.Reader{}
+		r.Field(protoscan.Field{Number: protoscan.BatchOffsets, Type: protowire.BytesType, Bytes: fields[0]})
+		r.Field(protoscan.Field{Number: protoscan.BatchIndexes, Type: protowire.BytesType, Bytes: fields[1]})
+		for range 3 {
+			if offset, index, ok := r.Next(); ok {
+				t.Errorf("%s: %d, %d", what, offset, index)
+			}
+		}
+	}
+}
+
 // TestRoom: the step between indexes that is not sent is that of decoders.
 func TestRoom(t *testing.T) {
 	if position.Room != decoders.Room {

@@ -67,6 +67,17 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// TestHashOf: cursors of earlier releases have the hashes of this one. They are FNV-1a of 64 bits.
+func TestHashOf(t *testing.T) {
+	for identity, want := range map[string]cursor.Hash{
+		"": 0xcbf29ce484222325, "teehistorian:4fa04b32-db1c-48f1-b0fe-ea831e23f409": 0x9db22a741a57050b,
+	} {
+		if got := cursor.HashOf(identity); got != want {
+			t.Errorf("%q: %x, want %x", identity, got, want)
+		}
+	}
+}
+
 func TestDamage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := draw(t).Append(nil)
