@@ -80,7 +80,7 @@ func TestFailuresOfReadingAreTyped(t *testing.T) {
 		h.readErr = errno
 		_, err := f.Input().At.ReadAt(make([]byte, 10), 0)
 		typed("read", err)
-		h.readErr, h.statErr = nil, errno
+		h.readErr, h.statErr, thereErr = nil, errno, fs.ErrNotExist
 		typed("stat", f.Check())
 		h.statErr, thereErr = nil, errno
 		typed("stat by name", f.Check())

@@ -91,6 +91,7 @@ type File struct {
 	version Version
 	stat    fs.FileInfo
 	head    []byte   // a plain file's first bytes, up to headLen, without what the end of the recording changes
+	again   []byte   // memory to read them again
 	shrunk  error    // the first ErrShrunk of Check, which stays even if the file grows again
 	spool   *os.File // the unpacked contents of a compressed file or an upload
 	length  int64    // the length of spool
@@ -297,9 +298,12 @@ func (f *File) Check() error {
 	case f.shrunk != nil:
 		return f.shrunk
 	}
-	stat, err := f.handle.Stat()
-	if err != nil {
-		return ioError(err)
+	stat, left := f.there()
+	if stat == nil {
+		var err error
+		if stat, err = f.handle.Stat(); err != nil {
+			return ioError(err)
+		}
 	}
 	if err := f.grown(stat); err != nil {
 		if errors.Is(err, ErrShrunk) {
@@ -308,18 +312,24 @@ func (f *File) Check() error {
 		return err
 	}
 	f.Admit(f.info.Size)
+	return left
+}
+
+// there returns the attributes of the file at the origin, or an error if it is not this one. Both are nil without an origin.
+func (f *File) there() (fs.FileInfo, error) {
 	if f.origin.Stat == nil {
-		return nil
+		return nil, nil //nolint:nilnil // as documented
 	}
-	switch there, err := f.origin.Stat(); {
+	there, err := f.origin.Stat()
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return ErrRemoved
+		return nil, ErrRemoved
 	case err != nil:
-		return ioError(err)
-	case !os.SameFile(stat, there):
-		return ErrReplaced
+		return nil, ioError(err)
+	case !os.SameFile(f.stat, there): // no other file has the ID of one that is open
+		return nil, ErrReplaced
 	}
-	return nil
+	return there, nil
 }
 
 // grown returns an error unless the file can only have grown.
@@ -337,7 +347,10 @@ func (f *File) grown(stat fs.FileInfo) error {
 // compare returns an error if the file's first bytes have changed, other than by the end of the recording.
 func (f *File) compare() error {
 	if f.info.Compression == Plain && len(f.head) > 0 {
-		now := make([]byte, len(f.head))
+		if f.again == nil {
+			f.again = make([]byte, headLen)
+		}
+		now := f.again[:len(f.head)]
 		n, err := readFull(f.handle, now)
 		if err != nil {
 			return ioError(err)
@@ -356,9 +369,13 @@ func (f *File) compare() error {
 }
 
 // readFull reads the beginning of a file into p. It is no error if the file is shorter.
-func readFull(r io.ReaderAt, p []byte) (int, error) {
-	n, err := io.ReadFull(io.NewSectionReader(r, 0, int64(len(p))), p)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+func readFull(r io.ReaderAt, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = r.ReadAt(p[n:], int64(n))
+		n += more
+	}
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return n, err

@@ -298,6 +298,26 @@ func BenchmarkInflate(b *testing.B) {
 	}
 }
 
+// TestCheckIsCheap: it is called for each tick of a live game.
+func TestCheckIsCheap(t *testing.T) { //nolint:paralleltest // allocations are counted
+	path := save(t, "a", sample(2000))
+	f := openLocal(t, path, source.Limits{})
+	w, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	grow := func() {
+		if _, err := w.Write([]byte{1}); err != nil {
+			t.Error(err)
+		}
+	}
+	stat := testing.AllocsPerRun(100, func() { _, _ = os.Stat(path) })
+	if n := testing.AllocsPerRun(100, func() { grow(); _ = f.Check() }) - stat - testing.AllocsPerRun(100, grow); n > 0 {
+		t.Errorf("%v allocations beside those of os.Stat", n)
+	}
+}
+
 // TestTheEndOfARecordingIsNoOtherFile: games write two offsets into the first bytes of a demo when a recording ends. Any other change there
 // is another recording in the same file.
 func TestTheEndOfARecordingIsNoOtherFile(t *testing.T) {
