@@ -23,7 +23,7 @@ import (
 )
 
 // beyond is the size of a recording whose events are several times what a feed keeps.
-const beyond = 400_000
+const beyond = 1_600_000
 
 // behind lets a subscriber catch up, then holds it while the file grows by much more than a feed keeps, and then lets it
 // go on. more is what is written after that.

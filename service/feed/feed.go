@@ -28,6 +28,9 @@ const (
 	segmentBytes  = 64 << 10
 )
 
+// wholeEvents is the largest number of events of a segment without marks.
+const wholeEvents = 256
+
 // markBytes is the memory that an event takes in a segment besides its bytes. segmentOverhead is the memory that a segment
 // takes besides its events. It matters because a quiet server yields many small segments.
 const (
@@ -76,16 +79,21 @@ type Feed struct {
 	lost     error // why the file will not grow any more
 	summary  *replaydv1.StreamEnd
 	subs     []*Subscription // never changed in place
+	pickers  int             // the subscribers that read marks
 }
 
 // segment holds consecutive events that were read together.
 type segment struct {
 	start, end decoders.Position
-	tick       int32  // at end
+	tick       int32        // at end
+	sum        decoders.Sum // at end
+	count      int
 	wire       []byte // events and the names to which they refer, followed by the fields of their positions
 	events     []byte
 	places     *position.List
-	marks      []codec.Mark
+	// marks are those of the events. There are none while no subscriber reads them: then the events are delivered all or not at all, and
+	// they were decoded many at once.
+	marks []codec.Mark
 
 	// With Config.Selector.
 	names *codec.Names
@@ -94,7 +102,10 @@ type segment struct {
 
 // newSegment returns a segment with the events of a batch that the reader r has filled from start on.
 func (f *Feed) newSegment(b *codec.Batch, start decoders.Position, r codec.Reader) *segment {
-	s := &segment{start: start, end: r.Position(), tick: r.Tick(), places: b.Places.Clone(), marks: clone(b.Marks)}
+	s := &segment{start: start, end: r.Position(), tick: r.Tick(), sum: r.Sum(), count: b.Count, places: b.Places.Clone()}
+	if b.KeepMarks {
+		s.marks = slices.Clone(b.Marks)
+	}
 	n := len(b.Events)
 	s.wire = append(append(make([]byte, 0, n+len(b.Tail)+b.Places.Size()), b.Events...), b.Tail...)
 	s.wire = b.Places.Append(s.wire)
@@ -213,8 +224,11 @@ func (f *Feed) read(ctx context.Context, r codec.Reader) error {
 	f.head, f.headTick, f.started = r.Position(), r.Tick(), true
 	f.notify()
 	f.mu.Unlock()
-	batch := codec.Batch{KeepMarks: true, MaxEvents: segmentEvents, MaxBytes: segmentBytes}
+	batch := codec.Batch{MaxBytes: segmentBytes}
 	for {
+		if batch.KeepMarks, batch.MaxEvents = f.picked(), wholeEvents; batch.KeepMarks {
+			batch.MaxEvents = segmentEvents
+		}
 		start := r.Position()
 		err := r.Fill(&batch)
 		if batch.Count > 0 {
@@ -250,7 +264,12 @@ func (f *Feed) summarize(r codec.Reader) {
 	f.summary = end
 }
 
-func clone[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
+// picked reports whether marks are read.
+func (f *Feed) picked() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pickers > 0 || f.c.Selector != nil
+}
 
 // until calls a function of the reader until it succeeds. When the bytes present do not suffice, it waits for the file to
 // grow if grow is set, and returns nil otherwise. At the end of the replay it returns io.EOF.
@@ -374,6 +393,7 @@ func (f *Feed) view() view {
 type Subscription struct {
 	feed    *Feed
 	changed chan struct{}
+	picks   bool // it is one of the feed's pickers
 
 	mu     sync.Mutex
 	pushed func() bool   // called instead of waking the subscriber; nil while it is awake
@@ -421,6 +441,19 @@ func (s *Subscription) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subs = slices.DeleteFunc(slices.Clone(f.subs), func(other *Subscription) bool { return other == s })
+	if s.picks {
+		f.pickers--
+	}
+}
+
+// pick makes the feed keep marks of the events that it decodes from now on.
+func (s *Subscription) pick() {
+	s.feed.mu.Lock()
+	defer s.feed.mu.Unlock()
+	if !s.picks { // it may have several readers
+		s.picks = true
+		s.feed.pickers++
+	}
 }
 
 // Wake wakes the subscriber.

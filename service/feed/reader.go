@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"time"
 
@@ -29,6 +30,7 @@ type Reader struct {
 	ready    bool         // own has read the header and moved to where it starts
 	served   bool         // the feed has served at least once
 	heavy    bool         // filtering in the feed's goroutine would delay the other subscribers
+	picks    bool         // events are delivered one by one, by the segments' marks
 	writer   writer       // whose names the batch has; with a selector
 	selector codec.Selector
 	sieve    codec.Sieve
@@ -121,6 +123,10 @@ func (r *Reader) Fill(b *codec.Batch) error {
 	if f := r.filter; f.Nothing() || r.ready && r.tick > f.MaxTick() {
 		return codec.ErrDone
 	}
+	if !r.picks && r.picksFor(b) {
+		r.picks = true
+		r.sub.pick()
+	}
 	b.Own()
 	v := r.feed.view()
 	if r.own != nil {
@@ -148,6 +154,11 @@ func (r *Reader) Fill(b *codec.Batch) error {
 		return nil
 	}
 	return r.copy(&v, b)
+}
+
+// picksFor reports whether a reader may take a part of a segment for a batch.
+func (r *Reader) picksFor(b *codec.Batch) bool {
+	return r.filter != nil || r.selector != nil || r.sieve.Sifts() || b.KeepMarks || b.MaxEvents < wholeEvents || b.MaxBytes < segmentBytes
 }
 
 // mixes reports whether the batch has events of another writer, so that it is full, and otherwise notes who fills it.
@@ -220,7 +231,7 @@ func (r *Reader) attach(v *view) bool {
 	if !v.started || v.head.Before(at) {
 		return false
 	}
-	if at != v.head && (len(v.segments) == 0 || at.Before(v.segments[0].start)) {
+	if at != v.head && (len(v.segments) == 0 || at.Before(v.segments[0].start)) || !v.marked(at, r.picks) {
 		return false
 	}
 	r.filtered += r.own.Filtered()
@@ -257,13 +268,31 @@ func (v *view) find(at decoders.Position) (seg, event int) {
 	return seg, sort.Search(len(marks), func(i int) bool { return !marks[i].At.Before(at) })
 }
 
+// marked reports whether the segments from a position on have marks where a reader needs them: those that picks everywhere, others where
+// they begin in the middle of a segment.
+func (v *view) marked(at decoders.Position, picks bool) bool {
+	seg, _ := v.find(at)
+	return !slices.ContainsFunc(v.segments[seg:], func(s *segment) bool { return s.marks == nil && (picks || s.start.Before(at)) })
+}
+
 // copy fills a batch with events of the feed.
 func (r *Reader) copy(v *view, b *codec.Batch) error {
 	seg, event := v.find(r.position)
 	for ; seg < len(v.segments); seg, event = seg+1, 0 {
 		s := v.segments[seg]
+		if s.marks == nil && (r.picks || s.start.Before(r.position)) { // it was decoded before the feed knew that this one picks
+			r.served = false
+			return r.detach()
+		}
 		if seg == len(v.segments)-1 && r.share(s, event, b) {
 			break
+		}
+		if s.marks == nil {
+			if b.Count > 0 && (b.Count+s.count > b.MaxEvents || len(b.Events)+len(s.wire) > b.MaxBytes) {
+				return nil
+			}
+			r.whole(s, b)
+			continue
 		}
 		if r.selector != nil {
 			r.selector.From(s.names)
@@ -318,10 +347,21 @@ func (r *Reader) pick(b *codec.Batch, m *codec.Mark, entry []byte) bool {
 	return true
 }
 
+// whole appends a segment without marks.
+func (r *Reader) whole(s *segment, b *codec.Batch) {
+	b.Events = append(b.Events, s.events...)
+	b.Count += s.count
+	places := s.places.Reader()
+	for offset, index, ok := places.Next(); ok; offset, index, ok = places.Next() {
+		b.Places.Add(offset, index)
+	}
+	r.position, r.tick, r.sum = s.end, s.tick, s.sum
+}
+
 // share fills an empty batch with the rest of the newest segment, without a copy. It serves subscribers that follow live
 // without a filter. In all other cases it does nothing and returns false.
 func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
-	n, from := len(s.marks)-event, s.begin(event)
+	n, from := s.count-event, s.begin(event)
 	if r.selector != nil && event > 0 { // all names of the segment would be sent
 		return false
 	}
@@ -337,8 +377,7 @@ func (r *Reader) share(s *segment, event int, b *codec.Batch) bool {
 			b.Place(s.marks[event+i].At)
 		}
 	}
-	last := &s.marks[len(s.marks)-1]
-	r.position, r.tick, r.sum = last.Next, s.tick, last.Sum
+	r.position, r.tick, r.sum = s.end, s.tick, s.sum
 	return true
 }
 
