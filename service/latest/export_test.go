@@ -5,6 +5,7 @@ import (
 
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
+	"github.com/replayd/replayd/service/index"
 )
 
 // Board is the board of a game of a format, for tests.
@@ -55,5 +56,23 @@ type Client struct{ know seen }
 // Take appends what is new for the client to a response.
 func (c *Client) Take(b *Board, response []byte, number uint32, whole bool) []byte {
 	response, _ = b.append(response, number, &c.know, whole, time.Now())
+	return response
+}
+
+// Watched is a game as a call watches it.
+type Watched struct {
+	of   *board
+	know seen
+}
+
+// Join begins to watch a game.
+func (b *Boards) Join(e *index.Entry, w *Wish) *Watched { return &Watched{of: b.join(nil, e, w)} }
+
+// Leave ends it.
+func (w *Watched) Leave(b *Boards) { b.leave(w.of) }
+
+// Take returns the response with what is new of the game.
+func (w *Watched) Take() []byte {
+	response, _ := w.of.append(nil, 1, &w.know, false, time.Now())
 	return response
 }
