@@ -251,9 +251,9 @@ def test_entities_of_random_events() -> None:
                     tick, offset, index = tick + random.choice([0, 1, 3]), offset + 1, 0
                 index += 1
                 new, full = first or slot not in state or random.random() < 0.1, random.random() < 0.5
-                serials[slot] += new
                 other = "entity_created" if new else "entity_deleted"
                 kind = other if first else random.choice(["entity_updated", "entity_entered", other])
+                serials[slot] += new and (kind != "entity_created" or random.random() < 0.5)  # one that is created may have the number of the last
                 _, of, *values = (0, random.choice("CD")) if new else state[slot]
                 if new or full and kind == "entity_entered":
                     values = [None] * 4

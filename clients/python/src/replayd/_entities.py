@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ._tables import Collector, _decoded, _is_runs, need, stream_of
+from ._tables import Collector, Table, _decoded, _is_runs, need
 from .v1 import stream_pb2
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class EntityCollector:
         self._patterns = list(fields)
         self._every = every
         self._batches = 0
-        self._parts: dict[tuple[str, bytes], list[tuple[int, int, bytes]]] = {}
-        """The tables of a kind with the same schema: the numbers of their responses, their rows, and their data."""
+        self._parts: dict[tuple[str, bytes], list[tuple[int, Any]]] = {}
+        """The tables of a kind with the same schema, and the numbers of their responses."""
         self._ticks_per_second = 0.0
         self._last = 0  # tick of the replay, if it was read to the end
 
@@ -45,9 +45,9 @@ class EntityCollector:
             return
         self._batches += 1
         batch = response.state if response.HasField("state") else response.batch
-        for table in batch.tables:
-            if table.rows > 0:  # others tell the columns of kinds without events
-                self._parts.setdefault((table.kind, table.schema), []).append((self._batches, table.rows, table.data))
+        for table in map(Table, batch.tables):
+            if len(table) > 0:  # others tell the columns of kinds without events
+                self._parts.setdefault((table.kind, table.message.schema), []).append((self._batches, table._read()))
 
     def table(self) -> pyarrow.Table:
         """The wide table, ordered by tick and entity."""
@@ -58,8 +58,8 @@ class EntityCollector:
             empty: pyarrow.Table = arrow.schema([*types, ("class", arrow.string()), *fields]).empty_table()
             return empty
         parts = sorted(self._parts.items(), key=lambda part: part[0][0] == "entity_deleted")  # these come last
-        tables = [(kind, stream_of(schema, *(data for *_, data in of)).read_all()) for (kind, schema), of in parts]
-        batches = np.repeat(*np.array([part[:2] for _, of in parts for part in of]).T)
+        tables = [(kind, arrow.Table.from_batches([table for _, table in of])) for (kind, _), of in parts]
+        batches = np.repeat(*np.array([(number, len(table)) for _, of in parts for number, table in of]).T)
 
         def joined(name: str) -> Any:
             return np.concatenate([_numbers(table[name.format(kind)]) for kind, table in tables])

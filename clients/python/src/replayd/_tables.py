@@ -62,7 +62,8 @@ class Table:
         if alone:
             batch = ipc.read_record_batch(arrow.py_buffer(self.message.data), schema)
         else:
-            batch = stream_of(self.message.schema, self.message.data).read_next_batch()
+            options = ipc.IpcReadOptions(use_threads=False)  # the columns are too short for threads
+            batch = ipc.open_stream(self.message.schema + self.message.data, options=options).read_next_batch()
         return batch
 
     def frame(self) -> pandas.DataFrame:
@@ -92,12 +93,6 @@ class Table:
         batch = self.arrow()
         rows = zip(*(column.to_pylist() for column in batch.slice(0, _SHOWN).columns))
         return html(batch.schema.names, rows, repr(self))
-
-
-def stream_of(schema: bytes, *data: bytes) -> Any:
-    """A reader of tables with the same schema."""
-    ipc = need("pyarrow.ipc", "arrow", "a table")
-    return ipc.open_stream(b"".join((schema, *data)), options=ipc.IpcReadOptions(use_threads=False))  # the columns are too short for threads
 
 
 _SHOWN = 10
