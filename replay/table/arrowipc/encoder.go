@@ -94,8 +94,5 @@ func SchemaMessage(s *arrow.Schema) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return b.Bytes()[:b.Len()-len(endOfStream)], nil
+	return b.Bytes()[:b.Len()-prefixBytes], nil // without the message of no bytes that ends a stream
 }
-
-// endOfStream ends every IPC stream.
-const endOfStream = "\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -86,22 +86,19 @@ func (w *workspace) addAll(columns []table.Column) {
 
 // add adds a column, with the columns below it.
 func (w *workspace) add(columns []table.Column) {
-	c, below := &columns[0], columns[1:]
-	w.record.node(c.Len, c.Nulls, valid(c))
-	switch c.Field.Type {
-	case table.Text, table.Binary:
-		w.record.parts = append(w.record.parts, bytesOf(c.Offsets), c.Data)
-	case table.List:
-		w.record.parts = append(w.record.parts, bytesOf(c.Offsets))
-		w.addAll(below)
-	case table.Struct:
-		w.addAll(below)
-	case table.Name:
-		w.record.parts = append(w.record.parts, c.Data)
-		w.addNames(c.Names.Len(), bytesOf(c.Names.Offsets), c.Names.Data)
-	default:
-		w.record.parts = append(w.record.parts, c.Data)
+	c, m := &columns[0], &w.record
+	m.node(c.Len, c.Nulls, valid(c))
+	typ := c.Field.Type
+	if typ == table.Text || typ == table.Binary || typ == table.List {
+		m.parts = append(m.parts, bytesOf(c.Offsets))
 	}
+	if typ != table.List && typ != table.Struct {
+		m.parts = append(m.parts, c.Data)
+	}
+	if typ == table.Name {
+		w.addNames(c.Names.Len(), bytesOf(c.Names.Offsets), c.Names.Data)
+	}
+	w.addAll(columns[1:])
 }
 
 // addNames adds the dictionary of a column.
@@ -219,8 +216,7 @@ func (m *message) size() (n int) {
 // append appends the body.
 func (m *message) append(b []byte) []byte {
 	for _, part := range m.parts {
-		b = append(b, part...)
-		b = append(b, zeros[:padded(len(part))-len(part)]...)
+		b = append(append(b, part...), zeros[:padded(len(part))-len(part)]...)
 	}
 	return b
 }

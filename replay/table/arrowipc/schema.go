@@ -75,22 +75,21 @@ func (k *kind) present() *arrow.Schema {
 func Schema(l *table.Layout, kind uint8) *arrow.Schema { return aboutOf(l, kind).schema }
 
 func newSchema(l *table.Layout, kind uint8) *arrow.Schema {
-	all := l.Fields(kind)
-	fields := make([]arrow.Field, len(all))
-	for i := range all {
-		fields[i] = fieldOf(&all[i])
-	}
 	k := &l.Format.Kinds[kind]
 	about := arrow.MetadataFrom(map[string]string{FormatKey: l.Format.Name, KindKey: k.Name, CommentKey: k.Comment})
-	return arrow.NewSchema(fields, &about)
+	return arrow.NewSchema(fieldsOf(l.Fields(kind)), &about)
 }
 
-func fieldOf(f *table.Field) arrow.Field {
-	a := arrow.Field{Name: f.Name, Nullable: f.Nullable, Type: typeOf(f)}
-	if f.Comment != "" {
-		a.Metadata = arrow.MetadataFrom(map[string]string{CommentKey: strings.TrimSpace(f.Comment)})
+func fieldsOf(all []table.Field) []arrow.Field {
+	fields := make([]arrow.Field, len(all))
+	for i := range all {
+		f := &all[i]
+		fields[i] = arrow.Field{Name: f.Name, Nullable: f.Nullable, Type: typeOf(f)}
+		if f.Comment != "" {
+			fields[i].Metadata = arrow.MetadataFrom(map[string]string{CommentKey: strings.TrimSpace(f.Comment)})
+		}
 	}
-	return a
+	return fields
 }
 
 // types are the types of fields without others below them.
@@ -112,10 +111,7 @@ func typeOf(f *table.Field) arrow.DataType {
 	if typ := types[f.Type]; typ != nil {
 		return typ
 	}
-	fields := make([]arrow.Field, len(f.Fields))
-	for i := range f.Fields {
-		fields[i] = fieldOf(&f.Fields[i])
-	}
+	fields := fieldsOf(f.Fields)
 	if f.Type == table.List {
 		return arrow.ListOfField(fields[0])
 	}
