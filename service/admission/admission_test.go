@@ -1,7 +1,9 @@
 package admission
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -9,13 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -461,6 +467,41 @@ func TestThere(t *testing.T) {
 		if got := thereBelow(dir); got != test.want {
 			t.Errorf("%s: %d, want %d", test.name, got, test.want)
 		}
+	}
+}
+
+// TestTune: the limit of Go's runtime follows the memory there is, unless that is not known or somebody has set the limit.
+func TestTune(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "")
+	Tune(0)
+	if got := debug.SetMemoryLimit(-1); got != before {
+		t.Errorf("not known: %d, want %d", got, before)
+	}
+	Tune(1000 << 20)
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	Tune(2000 << 20)
+	if got := debug.SetMemoryLimit(-1); got != 900<<20 {
+		t.Errorf("%d, want %d", got, 900<<20)
+	}
+}
+
+// exhausted is a listener for which there are no descriptors.
+type exhausted struct{ net.Listener }
+
+func (exhausted) Accept() (net.Conn, error) { return nil, fmt.Errorf("accept: %w", syscall.EMFILE) }
+func (exhausted) Addr() net.Addr            { return &net.TCPAddr{} }
+
+// TestExhausted: want of descriptors is counted and logged, which net/http and gRPC do not tell.
+func TestExhausted(t *testing.T) {
+	var log bytes.Buffer
+	c := NewConnections(3, 2, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	if _, err := c.Listen(exhausted{}).Accept(); !errors.Is(err, syscall.EMFILE) || !strings.Contains(log.String(), "ulimit -n") {
+		t.Errorf("%v, log: %s", err, log.String())
+	}
+	if got := testutil.ToFloat64(c.failed); got != 1 {
+		t.Errorf("%v failures are counted", got)
 	}
 }
 
