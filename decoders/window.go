@@ -41,6 +41,17 @@ func NewWindow(src io.Reader, offset int64, limit int) *Window {
 	return &Window{src: src, base: offset, max: max(limit, windowStart)}
 }
 
+// Lend gives a window that has read nothing memory, which Leave takes from it.
+func (w *Window) Lend(buf []byte) { w.buf = buf[:min(cap(buf), w.max)] }
+
+// Leave returns the memory of the window, which is then as if no byte behind Offset were there.
+func (w *Window) Leave() []byte {
+	w.Sum()
+	buf := w.buf
+	*w = Window{base: w.Offset(), max: w.max, sum: w.sum, src: w.src}
+	return buf
+}
+
 // Bytes returns the bytes that are present and not consumed. They are valid until the next call of Fill.
 func (w *Window) Bytes() []byte { return w.buf[w.r:w.w] }
 

@@ -78,6 +78,7 @@ func hashes(data []byte, opts dem.Options) (events []uint64, positions []decoder
 		events = append(events, eventHash(d, ev))
 		positions = append(positions, d.Position())
 	})
+	d.Leave() // what it leaves changes nothing for the next one
 	return events, positions, err
 }
 

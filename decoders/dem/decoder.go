@@ -34,6 +34,8 @@ type Decoder struct {
 	chunks   chunkReader
 	list     listReader
 	ents     entityReader
+
+	spare *spare // the memory that it has borrowed
 }
 
 // match holds what is known about the game.
@@ -54,11 +56,12 @@ type match struct {
 
 // tables holds the string tables, and the readers of their entries.
 type tables struct {
-	list   []*stringtable.Table // by number
-	stored int                  // bytes in list
-	reader stringtable.Reader
-	dump   dumpReader
-	thing  pendingThing
+	list     []*stringtable.Table // by number
+	stored   int                  // bytes in list
+	reader   stringtable.Reader
+	unpacked []byte // the entries of a compressed one
+	dump     dumpReader
+	thing    pendingThing
 }
 
 // world holds the classes and entities.
@@ -114,12 +117,13 @@ func New(src io.Reader, opts Options) *Decoder {
 		out:   newDelivery(&opts),
 		match: match{interval: 1.0 / 30, rounds: newRounds(), events: map[int32]*eventType{}},
 		world: world{
-			tree: entity.NewTree(opts.Fields), store: entity.NewStore(), baseIndex: map[int32]int{}, learn: newLearner(),
+			tree: entity.NewTree(opts.Fields), baseIndex: map[int32]int{}, learn: newLearner(),
 		},
 	}
 	d.out.unknown.Met = d.out.metUnknown
 	d.facts = newConclusions(&d.out.kinds)
 	d.match.setGame(gameUnknown)
+	d.borrow()
 	d.world.update.Tree = d.world.tree
 	return d
 }

@@ -66,7 +66,7 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 	}
 	if compressed {
 		var err error
-		if data, err = unpackTable(data); err != nil {
+		if data, err = d.unpackTable(data); err != nil {
 			d.tableFault(t, err)
 			return tell
 		}
@@ -77,11 +77,12 @@ func (d *Decoder) createTable(ev *Event, b []byte) bool {
 }
 
 // unpackTable decompresses the entries of a table.
-func unpackTable(data []byte) ([]byte, error) {
+func (d *Decoder) unpackTable(data []byte) (_ []byte, err error) {
 	if unpack.IsLZSS(data) {
 		return unpack.LZSS(data, record.MaxSize)
 	}
-	return unpack.Snappy(nil, data, record.MaxSize)
+	d.tables.unpacked, err = unpack.Snappy(d.tables.unpacked, data, record.MaxSize)
+	return d.tables.unpacked, err
 }
 
 // keeps reports whether a table's entries are needed.

@@ -296,7 +296,7 @@ type Holder interface {
 	Held() int64
 }
 
-// Leaver is a Reader that is told when it is left before its end, so that it gives back memory that it has asked for.
+// Leaver is a Reader that is told when it is left, so that it gives back memory that it has asked for, or leaves it to others.
 type Leaver interface {
 	// Leave is the last call.
 	Leave()

@@ -218,6 +218,9 @@ func (s *stream) sendStanding() error {
 // close frees the present replay.
 func (s *stream) close() {
 	s.helpers.end()
+	if l, ok := s.reader.(codec.Leaver); ok {
+		l.Leave()
+	}
 	if s.replay != nil {
 		s.replay.Close()
 	}

@@ -70,6 +70,8 @@ func (f *frontReader) TicksPerSecond() float64 { return f.present().d.TicksPerSe
 func (f *frontReader) Leave() {
 	if f.ahead != nil {
 		f.ahead.end()
+	} else {
+		f.d.Leave()
 	}
 }
 

@@ -34,6 +34,7 @@ func describe(ctx context.Context, in source.Input, r *replaydv1.Replay) error {
 		return err
 	}
 	d := dem.New(src, dem.Options{})
+	defer d.Leave()
 	err = tellHeader(d, in.At, r)
 	if errors.Is(err, decoders.ErrMore) {
 		return d.Close()
@@ -237,6 +238,7 @@ func (f *firstTypes) of(identity string, at io.ReaderAt) []*demv1.UnknownType {
 	d := dem.New(io.NewSectionReader(at, 0, math.MaxInt64), dem.Options{
 		Schemas: f.schemas, Yield: 1, Kinds: func(k dem.Kind) bool { return k == dem.KindEntityCreated }, Classes: func(string) bool { return false },
 	})
+	defer d.Leave()
 	var ev dem.Event
 	for !d.EntitiesBegun() {
 		if err := d.Next(&ev); err != nil && !errors.Is(err, dem.ErrYield) || d.Offset() > maxSignOn {

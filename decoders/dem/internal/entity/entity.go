@@ -62,8 +62,11 @@ func (s *State) Reset() {
 	s.bytes = s.bytes[:0]
 }
 
-// copyFrom makes s equal to o.
-func (s *State) copyFrom(o *State) {
+// copyFrom makes s equal to o, with memory of m.
+func (s *State) copyFrom(o *State, m *Spare) {
+	if len(o.Cells) > cap(s.Cells) {
+		s.Cells = m.take(len(o.Cells))
+	}
 	s.Cells = append(s.Cells[:0], o.Cells...)
 	s.bytes = s.bytes[:0]
 	for _, b := range o.bytes {
@@ -108,10 +111,10 @@ func (s *State) Data(c *value.Cell) []byte {
 	return s.bytes[c.Word]
 }
 
-// set gives the field of a node a value. data holds the value's bytes if it lies outside its cell. c is the class.
-func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
+// set gives the field of a node a value. data holds the value's bytes if it lies outside its cell. c is the class, and new cells are of m.
+func (s *State) set(c *Class, n *Node, v value.Cell, data []byte, m *Spare) {
 	if int(n.Cell) >= len(s.Cells) {
-		s.extend(c.Cells)
+		s.extend(c.Cells, m)
 	}
 	old := &s.Cells[n.Cell]
 	switch {
@@ -136,9 +139,12 @@ func (s *State) set(c *Class, n *Node, v value.Cell, data []byte) {
 	*old = v
 }
 
-func (s *State) extend(n int) {
+func (s *State) extend(n int, m *Spare) {
 	have := len(s.Cells)
-	s.Cells = slices.Grow(s.Cells, n-have)[:n]
+	if n > cap(s.Cells) {
+		s.Cells = append(m.take(max(n, have+have/4))[:0], s.Cells...)
+	}
+	s.Cells = s.Cells[:n]
 	clear(s.Cells[have:])
 }
 

@@ -47,7 +47,7 @@ func TestOpenText(t *testing.T) {
 	var s State
 	n := &Node{Cell: 0}
 	for _, open := range []bool{false, true, false} {
-		s.set(&Class{Cells: 1}, n, value.Cell{Kind: value.Text, Open: open}, []byte("text"))
+		s.set(&Class{Cells: 1}, n, value.Cell{Kind: value.Text, Open: open}, []byte("text"), nil)
 		if c := s.At(0); c.Open != open || string(s.Data(c)) != "text" {
 			t.Errorf("open %v: %+v, %q", open, *c, s.Data(c))
 		}

@@ -10,9 +10,10 @@ import "github.com/replayd/replayd/decoders/bits"
 // select. A list with still fewer bits may be in several sets. There are few sets until many lists were kept: a stream of few classes takes no
 // more. The zero value is empty.
 type recent struct {
-	short, long [][2]list // of one length, a power of 2; nil until the first list is kept
+	short, long [][2]list // of one length, a power of 2; empty until the first list is kept
 	shift       int       // 64 without the bits of a set's number
 	kept        int       // the number of lists since they have that length
+	nodes       []*Node   // memory for lists' nodes
 }
 
 // list is a list of paths of a class. It takes 64 bytes, one cache line.
@@ -45,7 +46,7 @@ func (l *recent) setOf(c *Class, w uint64, first int) uint64 {
 
 // find returns the class's list with which the next bits of r begin, or nil. It is valid until the next call.
 func (l *recent) find(c *Class, r *bits.Reader) *list {
-	if l.short == nil {
+	if len(l.short) == 0 {
 		return nil
 	}
 	w := r.Peek()
@@ -91,10 +92,10 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	}
 	if l.kept >= 2*len(l.short) && l.shift != 64-mostBits { // the lists so far are read once more
 		number := firstBits
-		if l.short != nil {
+		if len(l.short) > 0 {
 			number = 64 - l.shift + 2
 		}
-		l.short, l.long = make([][2]list, 1<<number), make([][2]list, 1<<number)
+		l.short, l.long = emptied(l.short, 1<<number), emptied(l.long, 1<<number)
 		l.shift, l.kept = 64-number, 0
 	}
 	l.kept++
@@ -105,6 +106,12 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	}
 	set[0], set[1] = set[1], set[0]
 	e := &set[0]
+	if len(changes) > cap(e.nodes) {
+		if len(changes) > len(l.nodes) {
+			l.nodes = make([]*Node, 1024)
+		}
+		e.nodes, l.nodes = l.nodes[:0:len(changes)], l.nodes[len(changes):]
+	}
 	e.nodes, e.wanted = e.nodes[:0], false
 	for i := range changes {
 		n := changes[i].Node
@@ -117,3 +124,15 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 		e.more = behind(r, size)
 	}
 }
+
+// emptied returns n empty sets, in the memory of others if they fit.
+func emptied(sets [][2]list, n int) [][2]list {
+	clear(sets)
+	if n > cap(sets) {
+		return make([][2]list, n)
+	}
+	return sets[:n]
+}
+
+// clear empties the sets, and keeps their memory.
+func (l *recent) clear() { *l = recent{short: emptied(l.short, 0), long: emptied(l.long, 0)} }

@@ -287,3 +287,37 @@ func TestRecentClasses(t *testing.T) {
 		}
 	}
 }
+
+// TestSpare: what was lent and returned is lent again, and refers to nothing.
+func TestSpare(t *testing.T) {
+	var m Spare
+	c, node := &Class{}, &Node{}
+	half := State{Cells: make([]value.Cell, spareCells*2/3)}
+	lend := func() {
+		var s Store
+		var u Update
+		m.Lend(&s, &u)
+		s.StartFrom(s.Create(1), &half)
+		s.Create(2).Active = true
+		for i := range 300 {
+			u.recent.keep(c, bits.New([]byte{byte(i), byte(i >> 8)}), 12, []Change{{Node: node}})
+		}
+		u.Changes = append(u.Changes, Change{Node: node})
+		m.Return(&s, &u)
+	}
+	for range 2 {
+		if lend(); m.slots[1] != nil || m.free[0].Active || m.changes[:1][0].Node != nil {
+			t.Error("an entity or a field is still there")
+		}
+		for _, sets := range [][][2]list{m.recent.short, m.recent.long} {
+			for _, set := range sets[:cap(sets)] {
+				if set[0].class != nil || set[1].class != nil || set[0].nodes != nil || len(sets) > 0 {
+					t.Fatal("a list is still there")
+				}
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(10, lend); n > 2 { // an entity whose state is too large, and nodes of lists
+		t.Errorf("%g allocations", n)
+	}
+}

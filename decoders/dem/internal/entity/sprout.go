@@ -75,7 +75,7 @@ func (t *Tree) Sprout(c *Class, from *Seed, fields int) *Sprout {
 	s := &Sprout{
 		seed: from.Key, names: t.Sow(from.Key), root: c.Root, body: c.Body, cells: c.Cells, nodes: t.nodes - from.nodes, era: t.era, Fields: fields,
 	}
-	s.state.copyFrom(&c.Baseline.State)
+	s.state.copyFrom(&c.Baseline.State, nil)
 	s.Size = (nodeSize+pointerSize+nameSize)*s.nodes + s.state.Size()
 	for _, name := range own {
 		s.Size += len(name)
@@ -96,6 +96,6 @@ func (t *Tree) Graft(c *Class, s *Sprout) bool {
 	t.fresh += s.Size
 	c.Root, c.Cells, c.Body = s.root, s.cells, s.body
 	t.Want(c)
-	c.Baseline.copyFrom(&s.state)
+	c.Baseline.copyFrom(&s.state, nil)
 	return true
 }

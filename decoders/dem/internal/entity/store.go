@@ -15,6 +15,7 @@ type Store struct {
 	Slots []*Entity                // by index; nil for an empty slot
 	shown [MaxEntities / 64]uint64 // a bit for each slot with a state that is delivered
 	free  []*Entity
+	spare *Spare
 	Held  int // bytes of all states
 	// own holds the states from which entities are created in place of their classes' states, by index, in two slots.
 	own        [2]map[int32]*ownState
@@ -43,9 +44,6 @@ type alternateKey struct {
 
 // alternateSize is the approximate memory of a kept state besides its fields.
 const alternateSize = 128
-
-// NewStore returns a store without entities.
-func NewStore() Store { return Store{Slots: make([]*Entity, MaxEntities)} }
 
 // Show notes whether the state of the entity in a slot is delivered.
 func (s *Store) Show(index int, shown bool) {
@@ -79,7 +77,7 @@ func (s *Store) StartFrom(ent *Entity, from *State) bool {
 	if need > 0 && s.Held+need > MaxState {
 		return false
 	}
-	ent.copyFrom(from)
+	ent.copyFrom(from, s.spare)
 	s.Count(ent)
 	return true
 }
@@ -201,7 +199,7 @@ func (s *Store) StoreOwn(index, slot int, ent *Entity) {
 		return
 	}
 	s.Held += b.held
-	b.state.copyFrom(&ent.State)
+	b.state.copyFrom(&ent.State, s.spare)
 	s.own[slot][int32(index)] = b
 }
 

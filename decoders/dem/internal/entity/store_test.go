@@ -10,7 +10,8 @@ import (
 
 // TestShown: the slots that are found are those that were shown last, at the ends of words, too.
 func TestShown(t *testing.T) {
-	s := entity.NewStore()
+	var s entity.Store
+	new(entity.Spare).Lend(&s, new(entity.Update))
 	want := map[int]bool{}
 	random := rand.New(rand.NewPCG(1, 2))
 	edges := []int{0, 1, 62, 63, 64, 127, 128, entity.MaxEntities - 65, entity.MaxEntities - 64, entity.MaxEntities - 1}

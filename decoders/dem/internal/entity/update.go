@@ -49,6 +49,7 @@ type Update struct {
 	// varies says that another list of the same paths may have to be read differently.
 	varies bool
 	recent recent
+	spare  *Spare
 }
 
 // object is an object of several types: its cell, and the cell's new value.
@@ -254,5 +255,5 @@ func (s *State) Set(ch *Change) bool {
 
 // SetAny sets one of the changes, of any kind, in a state of a class.
 func (u *Update) SetAny(c *Class, s *State, ch *Change) {
-	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell))
+	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell), u.spare)
 }
