@@ -18,13 +18,20 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
@@ -77,7 +84,7 @@ func TestRules(t *testing.T) {
 	g := r.find(Shown{Token: text("secret")})
 	switch {
 	case g == nil || g.Name != "x" || !g.Reaches("a/file") || !g.Reaches("b") || g.Reaches("c/a") || g.Reaches("ab/x"),
-		!g.Sees(decoders.Dem) || g.Sees(decoders.Datafile) || g.Sees(decoders.Unknown),
+		!slices.Equal(g.Formats(), []decoders.Format{decoders.Dem}), !g.Sees(decoders.Dem) || g.Sees(decoders.Datafile) || g.Sees(decoders.Unknown),
 		g.Quota != Quota{Streams: 3, Memory: 64 << 20, Spool: 1 << 30, Rate: 0.5},
 		!g.Expires.Equal(time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)),
 		!g.May(Read) || !g.May(Upload) || g.May(Metrics) || g.May(Debug):
@@ -278,6 +285,70 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// TestCalls: a method is called for who may call it, with a credential that is valid, and for nobody else.
+func TestCalls(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	put(t, file, "all\nmetrics allow=metrics\nreader allow=read\nold expires=2020-01-01\ncertificate:host.example allow=read\n")
+	g := newGate(t, Options{TokenFile: file})
+	cert := &x509.Certificate{DNSNames: []string{"host.example"}}
+	verified := tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
+	const read, upload = replaydv1.ReplayService_StreamEvents_FullMethodName, replaydv1.ReplayService_DecodeReplay_FullMethodName
+	for _, test := range []struct {
+		method, token string
+		tls           *tls.ConnectionState
+		want          codes.Code
+	}{
+		{read, "", nil, codes.Unauthenticated},
+		{read, "wrong", nil, codes.Unauthenticated},
+		{read, "old", nil, codes.Unauthenticated},
+		{read, "metrics", nil, codes.PermissionDenied},
+		{read, "reader", nil, codes.OK},
+		{upload, "reader", nil, codes.PermissionDenied},
+		{upload, "all", nil, codes.OK},
+		{read, "", &verified, codes.OK},
+		{upload, "", &verified, codes.PermissionDenied},
+		{read, "wrong", &verified, codes.Unauthenticated},
+		{read, "", &tls.ConnectionState{}, codes.Unauthenticated},
+		{read, "", &tls.ConnectionState{PeerCertificates: verified.PeerCertificates}, codes.Unauthenticated}, // which nobody has verified
+	} {
+		ctx, r := t.Context(), httptest.NewRequest(http.MethodGet, "/x", http.NoBody)
+		if test.token != "" {
+			ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", "Bearer "+test.token))
+			r.Header.Set("Authorization", "Bearer "+test.token)
+		}
+		if test.tls != nil {
+			ctx = peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{}, AuthInfo: credentials.TLSInfo{State: *test.tls}})
+			r.TLS = test.tls
+		}
+		called := false
+		err := g.StreamInterceptor(nil, asked{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: test.method}, func(any, grpc.ServerStream) error {
+			called = true
+			return nil
+		})
+		if status.Code(err) != test.want || called != (test.want == codes.OK) {
+			t.Errorf("%s with token %q and %v: %v, called: %t", test.method, test.token, test.tls, err, called)
+		}
+		if test.method == upload {
+			continue
+		}
+		w := httptest.NewRecorder()
+		g.Handler(Read, http.NotFoundHandler()).ServeHTTP(w, r)
+		if want := map[codes.Code]int{codes.OK: 404, codes.Unauthenticated: 401, codes.PermissionDenied: 403}[test.want]; w.Code != want {
+			t.Errorf("HTTP with token %q and %v: %d, want %d", test.token, test.tls, w.Code, want)
+		}
+	}
+}
+
+// TestEverybody: without tokens everybody is let in, by the name that a certificate has.
+func TestEverybody(t *testing.T) {
+	g := newGate(t, Options{})
+	for name, shown := range map[string]Shown{"": {}, "host": {Certificate: &x509.Certificate{Subject: pkix.Name{CommonName: "host"}}}} {
+		if grant, err := g.Admit(shown); err != nil || grant.Name != name || !grant.May(Read|Upload) {
+			t.Errorf("%q: %+v, %v", name, grant, err)
+		}
+	}
+}
+
 // certify writes a self-signed certificate and its key.
 func certify(t *testing.T, name, cert, key string) {
 	t.Helper()
@@ -409,10 +480,11 @@ func TestAttend(t *testing.T) {
 // asked is a call that sends one request.
 type asked struct {
 	grpc.ServerStream
-	request *replaydv1.StreamEventsRequest
+	ctx     context.Context //nolint:containedctx // a call has one
+	request proto.Message
 }
 
-func (asked) Context() context.Context { return context.Background() }
+func (a asked) Context() context.Context { return a.ctx }
 
 func (a asked) RecvMsg(m any) error {
 	proto.Merge(m.(proto.Message), a.request)
@@ -421,21 +493,19 @@ func (a asked) RecvMsg(m any) error {
 
 // TestLogged: the line of a call has the name that it asked for, of a long one the beginning.
 func TestLogged(t *testing.T) {
-	log := &testlog.Log{}
-	g, err := NewGate(Options{Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
 	name := strings.Repeat("x", maxLogged) + "yz"
-	info := &grpc.StreamServerInfo{FullMethod: replaydv1.ReplayService_StreamEvents_FullMethodName}
-	err = g.StreamInterceptor(nil, asked{request: &replaydv1.StreamEventsRequest{Replay: name}}, info, func(_ any, s grpc.ServerStream) error {
-		return s.RecvMsg(new(replaydv1.StreamEventsRequest))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text := log.String(); !strings.Contains(text, " replay="+name[:maxLogged]+"\n") {
-		t.Errorf("the log:\n%s", text)
+	for _, request := range []proto.Message{&replaydv1.StreamEventsRequest{Replay: name}, &replaydv1.ListReplaysRequest{Directory: name}} {
+		log := &testlog.Log{}
+		g := newGate(t, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+		info := &grpc.StreamServerInfo{FullMethod: replaydv1.ReplayService_StreamEvents_FullMethodName}
+		if err := g.StreamInterceptor(nil, asked{ctx: t.Context(), request: request}, info, func(_ any, s grpc.ServerStream) error {
+			return s.RecvMsg(request.ProtoReflect().New().Interface())
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if text := log.String(); !strings.Contains(text, " replay="+name[:maxLogged]+"\n") {
+			t.Errorf("%T: the log:\n%s", request, text)
+		}
 	}
 }
 
@@ -460,4 +530,20 @@ func TestSampled(t *testing.T) {
 	if strings.Count(text, "incident=1") != 30 || strings.Count(text, "somebody") != 1 || !strings.Contains(text, "lines=980") && !strings.Contains(text, "lines=9") {
 		t.Errorf("the log:\n%s", text)
 	}
+}
+
+// TestSampledSorts: a flood of lines that all differ is a flood, too.
+func TestSampledSorts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &testlog.Log{}
+		l := slog.New(Sampled(slog.NewTextHandler(log, nil)))
+		for i := range 10 * sampleSorts {
+			l.Info("call", "who", i)
+		}
+		if n := strings.Count(log.String(), "who="); n != sampleSorts+sampleBurst {
+			t.Errorf("%d lines, want %d", n, sampleSorts+sampleBurst)
+		}
+		time.Sleep(2 * sampleWindow)
+		synctest.Wait()
+	})
 }
