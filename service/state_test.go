@@ -81,3 +81,25 @@ func stateAgain(t *testing.T, file string) {
 		}
 	}
 }
+
+// TestStateBehindTheEnd: a start behind the end has the state at the end, also for those who follow a replay that is over.
+func TestStateBehindTheEnd(t *testing.T) {
+	for _, file := range []string{finishedSample, filepath.Join(samples("dem"), "round.dem")} {
+		dir := t.TempDir()
+		d := start(t, dir)
+		game := copyIn(t, dir, file)
+		var want string
+		for _, follow := range []bool{false, true} {
+			s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{
+				Replay: game, Follow: follow, Start: &replaydv1.Start{At: &replaydv1.Start_Tick{Tick: 1<<31 - 1}, WithState: true},
+			}, nil)
+			events, _, _ := stateOf(t, &s)
+			if want == "" {
+				want = events
+			}
+			if last := response(t, s, len(s.Responses)-1); events != want || last.GetEnd().GetReason() != replaydv1.EndReason_END_REASON_FINISHED {
+				t.Errorf("%s, followed: %v: %v behind %s, want %s", file, follow, last, events, want)
+			}
+		}
+	}
+}

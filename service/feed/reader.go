@@ -27,7 +27,8 @@ type Reader struct {
 	filtered uint64
 	tick     int32
 	sum      decoders.Sum // at position
-	ready    bool         // own has read the header and moved to where it starts
+	told     bool         // own has read the header
+	ready    bool         // own has moved to where it starts
 	served   bool         // the feed has served at least once
 	heavy    bool         // filtering in the feed's goroutine would delay the other subscribers
 	picks    bool         // events are delivered one by one, by the segments' marks
@@ -80,6 +81,7 @@ func (s *Subscription) Open(open func(codec.Options) (codec.Reader, error), o co
 // Header implements codec.Reader.
 func (r *Reader) Header(replay *replaydv1.Replay) error {
 	err := r.own.Header(replay)
+	r.told = err == nil
 	r.sieve.TicksPerSecond = replay.GetTicksPerSecond()
 	return err
 }
@@ -201,10 +203,13 @@ func (r *Reader) follow() {
 	r.position, r.tick, r.sum = r.own.Position(), r.own.Tick(), r.own.Sum()
 }
 
-// reopen moves a reader that detach opened to its start.
+// reopen moves a reader that detach opened to its start, or one whose start was not there yet.
 func (r *Reader) reopen() error {
-	if err := r.own.Header(new(replaydv1.Replay)); err != nil {
-		return err
+	if !r.told { // a header can be read before the events alone
+		if err := r.own.Header(new(replaydv1.Replay)); err != nil {
+			return err
+		}
+		r.told = true
 	}
 	if err := r.own.Seek(); err != nil {
 		return err
@@ -221,7 +226,7 @@ func (r *Reader) detach() error {
 	if err != nil {
 		return err
 	}
-	r.own, r.ready = own, false
+	r.own, r.told, r.ready = own, false, false
 	return codec.ErrYield // so that the caller sees Lagging before more events
 }
 
