@@ -277,6 +277,11 @@ func (w *world) subscribe(until func(*told) bool) *told {
 			numbers[r.GetReplay()] = of
 		}
 		of := numbers[r.GetReplay()]
+		if c := streamed.GetCursor(); len(c) > 0 {
+			if at, err := cursor.Parse(c); err != nil || at.Replay != cursor.HashOf(of) || at.Format != decoders.Teehistorian {
+				w.Errorf("the cursor of %s is %+v, %v", of, at, err)
+			}
+		}
 		if streamed.GetBatch() != nil {
 			got.batches[of] = append(got.batches[of], streamed.GetBatch().GetFirstSequence())
 		}
