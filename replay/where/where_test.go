@@ -73,7 +73,7 @@ func TestMatch(t *testing.T) {
 	}}}
 	names := []string{"m_iHealth", "CHero", "m_flSpeed"}
 	shot := &demv1.Event{Kind: &demv1.Event_MatchSummary{MatchSummary: &demv1.MatchSummary{StartTime: timestamppb.New(timestamppb.Now().AsTime())}}}
-	far := &demv1.Event{Kind: &demv1.Event_FactKill{FactKill: &demv1.FactKill{Distance: new(float32(math.NaN()))}}}
+	lost := &demv1.Event{Kind: &demv1.Event_CombatLog{CombatLog: &demv1.CombatLog{StunDuration: float32(math.NaN())}}}
 	fault := &demv1.Event{Kind: &demv1.Event_Fault{Fault: &demv1.Fault{Kind: demv1.FaultKind_FAULT_KIND_RECORD}}}
 	for _, test := range []struct {
 		event proto.Message
@@ -118,8 +118,8 @@ func TestMatch(t *testing.T) {
 		{update, "event.fields[7].field == 'm_flSpeed'", false},
 		{update, "at_tick < 0", true},
 		{update, "has(event.class) && event.fields.all(f, has(f.field))", true}, // whatever the numbers are
-		{far, "event.distance != 0", true},
-		{far, "event.distance == 0 || event.distance < 1 || event.distance >= 1", false},
+		{lost, "event.stun_duration != 0.0", true},
+		{lost, "event.stun_duration == 0.0 || event.stun_duration < 1.0 || event.stun_duration >= 1.0", false},
 		{fault, "event.kind == 'FAULT_KIND_RECORD'", true},
 		{fault, "event.kind == '1'", false}, // a number that has a name is the name
 		{shot, "kind == 'match_summary' && event.start_time > timestamp('2001-01-01T00:00:00Z') && event.start_time.getFullYear() > 2001", true},
