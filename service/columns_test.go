@@ -3,6 +3,8 @@ package service_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -110,6 +112,18 @@ func TestCompression(t *testing.T) {
 	dir := t.TempDir()
 	replay := copyIn(t, dir, finishedSample)
 	d := start(t, dir)
+	flown := func(c replaydv1.ArrowCompression) (n int) {
+		in, err := flight.NewFlightServiceClient(d.conn).DoGet(timeout(t), flightOf(t, &replaydv1.StreamEventsRequest{Replay: replay, ArrowCompression: c}, "player_diff"))
+		for err == nil {
+			var data *flight.FlightData
+			data, err = in.Recv()
+			n += len(data.GetDataBody())
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		return n
+	}
 	size := func(c replaydv1.ArrowCompression) (n int) {
 		s := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: replay, Encoding: replaydv1.Encoding_ENCODING_ARROW, ArrowCompression: c}, nil)
 		for _, r := range s.Responses {
@@ -117,9 +131,11 @@ func TestCompression(t *testing.T) {
 		}
 		return n
 	}
-	none, lz4 := size(replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE), size(replaydv1.ArrowCompression_ARROW_COMPRESSION_LZ4)
-	if unsaid := size(replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED); unsaid != lz4 || lz4 >= none || lz4 == 0 {
-		t.Errorf("%d bytes, %d compressed, %d if nothing is said", none, lz4, unsaid)
+	for what, size := range map[string]func(replaydv1.ArrowCompression) int{"a stream": size, "a flight": flown} {
+		none, lz4 := size(replaydv1.ArrowCompression_ARROW_COMPRESSION_NONE), size(replaydv1.ArrowCompression_ARROW_COMPRESSION_LZ4)
+		if unsaid := size(replaydv1.ArrowCompression_ARROW_COMPRESSION_UNSPECIFIED); unsaid != lz4 || lz4 >= none || lz4 == 0 {
+			t.Errorf("%s: %d bytes, %d compressed, %d if nothing is said", what, none, lz4, unsaid)
+		}
 	}
 }
 
