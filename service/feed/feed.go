@@ -441,8 +441,14 @@ func (s *Subscription) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subs = slices.DeleteFunc(slices.Clone(f.subs), func(other *Subscription) bool { return other == s })
+	s.unpick()
+}
+
+// unpick undoes pick. The feed must be locked.
+func (s *Subscription) unpick() {
 	if s.picks {
-		f.pickers--
+		s.picks = false
+		s.feed.pickers--
 	}
 }
 
@@ -450,10 +456,9 @@ func (s *Subscription) Close() {
 func (s *Subscription) pick() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
-	if !s.picks { // it may have several readers
-		s.picks = true
-		s.feed.pickers++
-	}
+	s.unpick() // an earlier reader may have picked
+	s.picks = true
+	s.feed.pickers++
 }
 
 // Wake wakes the subscriber.

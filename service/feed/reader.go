@@ -58,12 +58,15 @@ var (
 )
 
 // Open returns a new Reader. The function open opens the format's reader of the same file. It is called again whenever the
-// Reader falls behind.
+// Reader falls behind. For an earlier Reader of the Subscription no more marks are kept.
 func (s *Subscription) Open(open func(codec.Options) (codec.Reader, error), o codec.Options) (*Reader, error) {
 	own, err := open(o)
 	if err != nil {
 		return nil, err
 	}
+	s.feed.mu.Lock()
+	s.unpick()
+	s.feed.mu.Unlock()
 	r := &s.first
 	if r.feed != nil {
 		r = new(Reader)

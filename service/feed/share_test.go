@@ -218,6 +218,14 @@ func TestMarksTooLate(t *testing.T) {
 	if !kept.Load() {
 		t.Error("marks are not kept")
 	}
+	readerOf(t, sub, g, codec.Options{}) // which picks nothing
+	g.append(data[11_000:11_500])
+	sub.Sync(t.Context())
+	if kept.Load() {
+		t.Error("marks are kept for a reader that is left")
+	}
+	read()
+	check(11_500)
 }
 
 // TestMarks: marks are kept while a subscriber reads them: one that has a filter, or small batches. Others have the same events with and
@@ -257,9 +265,11 @@ func TestMarks(t *testing.T) {
 			}
 			g.drained()
 		}
+		probe := f.Subscribe()
 		expect := func(want bool) {
 			t.Helper()
-			if write(20); kept.Load() != want {
+			write(20)
+			if probe.Sync(t.Context()); kept.Load() != want { // now the feed itself has read, and not only others
 				t.Errorf("seed %d: marks are kept: %v", seed, !want)
 			}
 		}
@@ -276,6 +286,7 @@ func TestMarks(t *testing.T) {
 		}
 		all = append(all, enter(requests()[1].req), enter(nil))
 		write(20)
+		probe.Close()
 		g.append(data[len(g.data):])
 		g.end(source.ErrRemoved)
 		for i, v := range all {
@@ -288,7 +299,7 @@ func TestMarks(t *testing.T) {
 			}
 			v.leave()
 		}
-		if n := int(g.opened.Load()); n > 2*len(all) {
+		if n := int(g.opened.Load()); n > 3*len(all) {
 			t.Errorf("seed %d: %d readers for %d subscribers", seed, n, len(all))
 		}
 		f.Stop()
