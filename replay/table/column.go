@@ -29,18 +29,18 @@ type Column struct {
 	// Names is the dictionary of a column of type Name.
 	Names *Names
 
-	below  int  // the number of columns below this one
-	item   int  // rowBytes of a list's elements
-	late   int  // the number of missing values at the end, which are only counted so far
-	marked int  // the number of values that have a bit in Valid. Those from there to Len are not missing
-	size   *int // Set.size
-	refs   func(uint32) string
+	below  int                  // the number of columns below this one
+	item   int                  // rowBytes of a list's elements
+	late   int                  // the number of missing values at the end, which are only counted so far
+	marked int                  // the number of values that have a bit in Valid. Those from there to Len are not missing
+	size   *int                 // Set.size
+	refs   *func(uint32) string // of the set
 }
 
 func newColumns(fields []Field, there []bool, to []Column, s *Set) []Column {
 	for i := range fields {
 		f := &fields[i]
-		c := Column{Field: f, Off: !there[0], below: width(f.Fields), size: &s.size, refs: s.Refs}
+		c := Column{Field: f, Off: !there[0], below: width(f.Fields), size: &s.size, refs: &s.Refs}
 		switch {
 		case c.Off:
 		case f.Type == List:
@@ -277,7 +277,7 @@ func (c *Column) Ref(id uint32) {
 	c.there(1)
 	i, known := c.Names.ref(id)
 	if !known {
-		i = c.Names.of([]byte(c.refs(id)), c.size)
+		i = c.Names.of([]byte((*c.refs)(id)), c.size)
 		c.Names.setRef(id, i)
 	}
 	c.index(i)

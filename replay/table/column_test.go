@@ -224,13 +224,25 @@ func rows() *rapid.Generator[*row] {
 	})
 }
 
-// TestColumns: the columns hold what was appended, also after rows were undone and after the set was emptied, and count the
+// TestColumns: the columns hold what was appended, also after rows were undone and after the set was emptied or left, and count the
 // values that are missing.
 func TestColumns(t *testing.T) {
-	set := table.NewSet(made().Layout(false))
-	set.Refs = refText
+	layout := made().Layout(false)
+	set := table.NewSet(layout)
+	set.Refs = func(uint32) string { return "a name of an earlier replay" }
+	new(row).add(set, 0)
+	set.Leave()
+	set = table.NewSet(layout)
 	rapid.Check(t, func(t *rapid.T) {
+		if rapid.Bool().Draw(t, "leave") {
+			set.Leave()
+			set = table.NewSet(layout)
+			if set.Refs != nil || set.TicksPerSecond != 0 || set.Size() != 0 {
+				t.Fatalf("a new set has %d bytes, or is of an earlier replay", set.Size())
+			}
+		}
 		set.Reset()
+		set.Refs, set.TicksPerSecond = refText, 50
 		var want []string
 		for _, r := range rapid.SliceOfN(rows(), 1, 40).Draw(t, "rows") {
 			if numbers := rapid.SliceOfN(rapid.Int64(), 1, 20).Draw(t, "numbers"); rapid.IntRange(0, 3).Draw(t, "together") == 0 {

@@ -14,6 +14,7 @@ type Layout struct {
 	fields [][]Field // by kind: the columns that the table has
 	there  [][]bool  // by kind, for all columns of the format in preorder: whether the table has the column
 	memos  sync.Map  // of kinds, see Memo
+	left   sync.Pool // sets, see Set.Leave
 }
 
 // Layout returns the layout with all columns. It has the columns of resolved players only if resolved is true. Both layouts of a

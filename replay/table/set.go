@@ -38,8 +38,20 @@ type Table struct {
 	bytes  int  // rowBytes of all columns
 }
 
-// NewSet returns an empty set of tables with the columns of a layout.
-func NewSet(l *Layout) *Set { return &Set{Layout: l, tables: make([]*Table, len(l.Format.Kinds))} }
+// NewSet returns an empty set of tables with the columns of a layout, if possible one that was left.
+func NewSet(l *Layout) *Set {
+	if s, ok := l.left.Get().(*Set); ok {
+		return s
+	}
+	return &Set{Layout: l, tables: make([]*Table, len(l.Format.Kinds))}
+}
+
+// Leave is the last call: it leaves the set, emptied, to a later NewSet.
+func (s *Set) Leave() {
+	s.Reset()
+	s.Refs, s.TicksPerSecond = nil, 0
+	s.Layout.left.Put(s)
+}
 
 // Reset empties the tables and keeps their memory.
 func (s *Set) Reset() {

@@ -221,6 +221,10 @@ func (s *stream) close() {
 	if l, ok := s.reader.(codec.Leaver); ok {
 		l.Leave()
 	}
+	if s.batch.Tables != nil {
+		s.batch.Tables.Leave()
+		s.batch.Tables = nil
+	}
 	if s.replay != nil {
 		s.replay.Close()
 	}

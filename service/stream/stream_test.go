@@ -48,33 +48,6 @@ func config(data []byte) stream.Config {
 	}
 }
 
-// leaver counts in left how often it was left.
-type leaver struct {
-	codec.Reader
-	left *int
-}
-
-func (l leaver) Leave() { *l.left++ }
-
-// TestLeave: a stream leaves its reader when it has ended.
-func TestLeave(t *testing.T) {
-	c := config(recording(t, 1<<10))
-	open, left := c.Replay.Open, 0
-	c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
-		r, err := open(o)
-		return leaver{r, &left}, err
-	})
-	if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {
-		f.Free()
-		if left > 0 {
-			t.Error("the reader is left before the end")
-		}
-		return nil
-	}); err != nil || left != 1 {
-		t.Errorf("left %d times, %v", left, err)
-	}
-}
-
 // tables is the configuration of a stream of tables of some kinds with some columns, or all.
 func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Options) stream.Config {
 	tb.Helper()
