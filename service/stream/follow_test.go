@@ -14,6 +14,7 @@ import (
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/codec/teehistorian"
+	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/service/admission"
 	"github.com/replayd/replayd/service/frame"
@@ -443,5 +444,61 @@ func TestGone(t *testing.T) {
 		if n.batches > 0 || n.end.GetReason() != want {
 			t.Errorf("%v: %d batches, then %v", err, n.batches, n.end)
 		}
+	}
+}
+
+// TestArrive: a cursor beyond the bytes that are there is good if they come soon, as when another daemon had more of the file. Otherwise the
+// stream is refused, at once if the file will not grow.
+func TestArrive(t *testing.T) {
+	data := recording(t, 1<<15)
+	half := len(data) / 2
+	var at cursor.Cursor
+	if err := stream.Run(t.Context(), config(data), func(f *frame.Frame) error {
+		defer f.Free()
+		if c, err := cursor.Parse(f.Cursor()); err == nil && f.Response() == nil && int(c.Position.Offset) > half+1000 && at.Replay == 0 {
+			at = c
+		}
+		return nil
+	}); err != nil || at.Replay == 0 {
+		t.Fatal(at, err)
+	}
+	for _, test := range []struct {
+		after time.Duration
+		more  int
+		lost  error
+		want  error
+		took  time.Duration
+	}{
+		{time.Second, len(data) - half - 1, nil, nil, time.Second},
+		{time.Second, 100, nil, stream.ErrCursorRange, 2 * time.Second},
+		{3 * time.Second, len(data) - half - 1, nil, stream.ErrCursorRange, 2 * time.Second},
+		{time.Second, 0, source.ErrReplaced, stream.ErrCursorRange, time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &growing{changed: make(chan struct{}, 1), data: data[:half:half]}
+			c := follow(g, func(r codec.Reader) codec.Reader { return r })
+			c.Replay.Present, c.Start.Cursor = int64(half), &at
+			ctx, cancel := context.WithCancel(t.Context())
+			began, took := time.Now(), time.Duration(-1)
+			go func() {
+				time.Sleep(test.after)
+				g.change(func() { g.data, g.lost = append(g.data, data[half:half+test.more]...), test.lost })
+			}()
+			err := stream.Run(ctx, c, func(f *frame.Frame) error {
+				if f.Free(); took < 0 {
+					took = time.Since(began)
+					cancel()
+				}
+				return nil
+			})
+			if took < 0 {
+				took = time.Since(began)
+			}
+			if cancel(); test.want == nil && !errors.Is(err, context.Canceled) || test.want != nil && !errors.Is(err, test.want) || took != test.took {
+				t.Errorf("%d bytes after %v, and %v: %v after %v", test.more, test.after, test.lost, err, took)
+			}
+			time.Sleep(test.after)
+			synctest.Wait()
+		})
 	}
 }

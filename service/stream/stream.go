@@ -288,6 +288,29 @@ func (s *stream) reach() {
 	s.at.Position, s.at.Sum, s.at.Tick = s.reader.Position(), s.reader.Sum(), s.reader.Tick()
 }
 
+// arrival is how long a stream waits for the bytes before its cursor: another daemon, at which it was made, may have had more of a live file
+// than has come here. Without a bound, a stream would wait for a file that was cut to grow to its earlier length.
+const arrival = 2 * time.Second
+
+// arrive waits until a followed file has so many bytes. It returns ErrCursorRange if they do not come.
+func (s *stream) arrive(size int64) error {
+	for end := time.Now().Add(arrival); ; {
+		present, lost := s.replay.Follower.Look()
+		left := time.Until(end)
+		switch {
+		case present >= size:
+			return nil
+		case lost != nil || left <= 0:
+			return ErrCursorRange
+		}
+		if how, err := s.wait(s.changed(), nil, left); err != nil {
+			return err
+		} else if how == drained {
+			return ErrDraining
+		}
+	}
+}
+
 // open opens the replay and reads its header.
 func (s *stream) open(start Start) error {
 	options := s.replay.Options
@@ -297,7 +320,10 @@ func (s *stream) open(start Start) error {
 	switch {
 	case start.Cursor != nil && s.replay.Follower != nil &&
 		s.replay.Present >= 0 && start.Cursor.Position.Offset > s.replay.Present:
-		return ErrCursorRange // do not wait for a file to grow to its earlier length
+		if err := s.arrive(start.Cursor.Position.Offset); err != nil {
+			return err
+		}
+		fallthrough
 	case start.Cursor != nil:
 		options.Start.Position = start.Cursor.Position
 		s.at.Sequence = start.Cursor.Sequence
