@@ -2,6 +2,7 @@ package succession_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +31,7 @@ type game struct {
 	number, prev int // numbers for the game UUIDs; prev 0 means none
 	started      time.Time
 	modified     time.Time // zero means a minute after the start
+	server       string    // its name, "ctf" if empty
 }
 
 func (g game) write(t *testing.T, dir string) {
@@ -42,7 +45,7 @@ func (g game) write(t *testing.T, dir string) {
 	if err := json.Unmarshal(sample[16:end], &header); err != nil {
 		t.Fatal(err)
 	}
-	header["game_uuid"], header["server_name"] = uuidOf(g.number), "ctf"
+	header["game_uuid"], header["server_name"] = uuidOf(g.number), cmp.Or(g.server, "ctf")
 	header["start_time"] = g.started.UTC().Format("2006-01-02T15:04:05-0700")
 	if g.prev != 0 {
 		header["prev_game_uuid"] = uuidOf(g.prev)
@@ -73,6 +76,61 @@ func (g game) write(t *testing.T, dir string) {
 	}
 	if err := os.Chtimes(path, modified, modified); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// foundIn reads the games of a directory, and finds what may follow the one in the file "of".
+func foundIn(t *testing.T, dir string, finished bool) succession.Found {
+	t.Helper()
+	files, err := catalog.New([]catalog.Root{{Alias: "r", Dir: dir}}, catalog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := index.Open(index.Config{
+		Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: describe.Replay,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if _, err := x.InDirectory(t.Context(), "r", index.Everything()); err != nil { // reads all headers
+		t.Fatal(err)
+	}
+	e, err := x.Get(t.Context(), "r/of", index.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := (&succession.Finder{Index: x}).Find(t.Context(), e, finished, index.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestLikely: the games with which a server may have gone on are named, those of the same server first and in the order in which they began,
+// each once. Of a game without an end only those of the same server are.
+func TestLikely(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	dir := t.TempDir()
+	for i, g := range []game{
+		{file: "of"}, {file: "before", started: began.Add(-time.Hour)}, {file: "a", server: "other"}, {file: "c"}, {file: "b"}, {file: "b.gz"}, {file: "d", prev: 4},
+	} {
+		if g.number = i + 1; g.started.IsZero() {
+			g.started = began.Add(time.Duration(map[string]int{"of": 0, "a": 70, "b": 80, "b.gz": 80, "c": 90, "d": 100}[g.file]) * time.Second)
+		}
+		if g.file == "b.gz" {
+			g.number = 5
+		}
+		g.write(t, dir)
+	}
+	for finished, want := range map[bool][]string{true: {"b", "c", "a"}, false: {"b", "c"}} {
+		var got []string
+		for _, name := range foundIn(t, dir, finished).Likely {
+			got = append(got, strings.TrimSuffix(filepath.Base(name), ".gz"))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("finished %t: %q, want %q", finished, got, want)
+		}
 	}
 }
 
@@ -125,28 +183,7 @@ func TestFind(t *testing.T) {
 			for _, g := range test.others {
 				g.write(t, dir)
 			}
-			files, err := catalog.New([]catalog.Root{{Alias: "r", Dir: dir}}, catalog.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			x, err := index.Open(index.Config{
-				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: describe.Replay,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer x.Close()
-			if _, err := x.InDirectory(t.Context(), "r", index.Everything()); err != nil { // reads all headers
-				t.Fatal(err)
-			}
-			e, err := x.Get(t.Context(), "r/of", index.Everything())
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, err := (&succession.Finder{Index: x}).Find(t.Context(), e, true, index.Everything())
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := foundIn(t, dir, true)
 			for which, pair := range map[string]struct {
 				got  *index.Entry
 				want string
