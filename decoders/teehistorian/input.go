@@ -56,16 +56,24 @@ func (d *Decoder) Inputs(inputs []InputDiff, offsets []int64) (n int) {
 // usualChange decodes an INPUT_DIFF at the start of b, which is longer than any, and returns its length. It returns 0, having changed
 // nothing, for an unusual record.
 func (s *State) usualChange(m *InputDiff, b []byte) int {
-	id := int(b[1])
-	if id >= 0x40 || id >= len(s.clients) || !s.clients[id].HasInput {
+	in := s.changed(b)
+	if in == nil {
 		return 0
 	}
 	c, length := changeOf((*[fastBytes]byte)(b))
 	if length > 0 {
-		m.ClientId, m.HasInput, m.HasDiff = int32(id), true, true
-		c.apply(&s.clients[id].Input, &m.Diff, &m.Input)
+		m.ClientId, m.HasInput, m.HasDiff = int32(b[1]), true, true
+		c.apply(in, &m.Diff, &m.Input)
 	}
 	return length
+}
+
+// changed returns the input that an INPUT_DIFF at the start of b changes, nil if its client is unusual.
+func (s *State) changed(b []byte) *Input {
+	if id := int(b[1]); id < 0x40 && id < len(s.clients) && s.clients[id].HasInput {
+		return &s.clients[id].Input
+	}
+	return nil
 }
 
 // SkipInputs decodes the next changes of inputs, as long as they are usual ones, without making events, and returns how many
@@ -77,15 +85,15 @@ func (d *Decoder) SkipInputs() int {
 	s, b, n := &d.state, d.w.Bytes(), 0
 	size := len(b)
 	for len(b) >= fastBytes && b[0] == tagInputDiff {
-		id := int(b[1])
-		if id >= 0x40 || id >= len(s.clients) || !s.clients[id].HasInput {
+		in := s.changed(b)
+		if in == nil {
 			break
 		}
 		c, length := changeOf((*[fastBytes]byte)(b))
 		if length == 0 {
 			break
 		}
-		c.add(&s.clients[id].Input)
+		c.add(in)
 		b = b[length:]
 		n++
 	}
