@@ -36,7 +36,8 @@ func next(typ arrow.DataType, nodes *[]node, parts *[][]byte, names *[]message) 
 	if typ.ID() == arrow.DICTIONARY {
 		d := (*names)[0]
 		*names = (*names)[1:]
-		texts := next(arrow.BinaryTypes.String, &d.nodes, &d.parts, nil)
+		ofTexts, partsOfTexts := d.nodes, d.parts // the message keeps its own, which are emptied for a later table
+		texts := next(arrow.BinaryTypes.String, &ofTexts, &partsOfTexts, nil)
 		return array.NewDataWithDictionary(typ, n.length, buffers, n.nulls, 0, texts.(*array.Data))
 	}
 	var below []arrow.ArrayData
