@@ -37,6 +37,20 @@ func readerOf(t *testing.T, sub *feed.Subscription, g *growing, o codec.Options)
 	return r
 }
 
+// catchUp fills a batch until there is no more for now, and calls a function whenever there may be.
+func catchUp(t *testing.T, r *feed.Reader, b *codec.Batch, each func()) {
+	t.Helper()
+	for {
+		switch err := r.Fill(b); {
+		case errors.Is(err, decoders.ErrMore):
+			return
+		case err != nil && !errors.Is(err, codec.ErrYield):
+			t.Fatal(err)
+		}
+		each()
+	}
+}
+
 // TestShareThenMore: a batch that shares a segment, and its positions, goes on with the events of the next one.
 func TestShareThenMore(t *testing.T) {
 	data := sample(t, 20_000)
@@ -50,14 +64,7 @@ func TestShareThenMore(t *testing.T) {
 	b := codec.Batch{MaxEvents: 16384, MaxBytes: 1 << 20}
 	read := func() {
 		t.Helper()
-		for {
-			switch err := r.Fill(&b); {
-			case errors.Is(err, decoders.ErrMore):
-				return
-			case err != nil && !errors.Is(err, codec.ErrYield):
-				t.Fatal(err)
-			}
-		}
+		catchUp(t, r, &b, func() {})
 	}
 	read()
 	before := b.Count
@@ -182,16 +189,11 @@ func TestMarksTooLate(t *testing.T) {
 	var b codec.Batch
 	read := func() {
 		b = codec.Batch{MaxEvents: 10_000, MaxBytes: 1 << 20}
-		for {
-			switch err := r.Fill(&b); {
-			case errors.Is(err, decoders.ErrMore):
-				return
-			case err != nil && !errors.Is(err, codec.ErrYield):
-				t.Fatal(err)
-			case r.Lagging():
+		catchUp(t, r, &b, func() {
+			if r.Lagging() {
 				t.Fatal("it is told that it fell behind")
 			}
-		}
+		})
 	}
 	req := &replaydv1.StreamEventsRequest{Include: []*replaydv1.EventFilter{{Kinds: []string{"player_diff"}}}}
 	from := len(offline(t, data[:10_000], req).At)

@@ -2,17 +2,13 @@ package succession_test
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/replay/source"
-	"github.com/replayd/replayd/service/catalog"
-	"github.com/replayd/replayd/service/describe"
 	"github.com/replayd/replayd/service/index"
 	"github.com/replayd/replayd/service/succession"
 )
@@ -114,17 +110,7 @@ func TestCrash(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dir := t.TempDir()
-			files, err := catalog.New([]catalog.Root{{Alias: "r", Dir: dir}}, catalog.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			x, err := index.Open(index.Config{
-				Files: files, Log: slog.New(slog.DiscardHandler), Codec: registry.Of, Describe: describe.Replay,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer x.Close()
+			x := indexOf(t, dir)
 			var now moment
 			f := &succession.Finder{Index: x, Writer: func(_ context.Context, e *index.Entry) (source.Writer, time.Time) {
 				stat, err := os.Stat(filepath.Join(dir, filepath.Base(e.Name)))

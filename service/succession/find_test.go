@@ -79,8 +79,8 @@ func (g game) write(t *testing.T, dir string) {
 	}
 }
 
-// foundIn reads the games of a directory, and finds what may follow the one in the file "of".
-func foundIn(t *testing.T, dir string, finished bool) succession.Found {
+// indexOf returns an index of a directory, the root r.
+func indexOf(t *testing.T, dir string) *index.Index {
 	t.Helper()
 	files, err := catalog.New([]catalog.Root{{Alias: "r", Dir: dir}}, catalog.Options{})
 	if err != nil {
@@ -92,7 +92,14 @@ func foundIn(t *testing.T, dir string, finished bool) succession.Found {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer x.Close()
+	t.Cleanup(func() { _ = x.Close() })
+	return x
+}
+
+// foundIn reads the games of a directory, and finds what may follow the one in the file "of".
+func foundIn(t *testing.T, dir string, finished bool) succession.Found {
+	t.Helper()
+	x := indexOf(t, dir)
 	if _, err := x.InDirectory(t.Context(), "r", index.Everything()); err != nil { // reads all headers
 		t.Fatal(err)
 	}
