@@ -2,9 +2,9 @@ package tablefile
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go/encoding/bytestreamsplit"
 	"github.com/parquet-go/parquet-go/encoding/delta"
@@ -40,6 +40,7 @@ type chunk struct {
 
 	page, part, packed []byte // memory
 	wide               []uint64
+	halves             []int32
 }
 
 // begin begins a column.
@@ -260,24 +261,21 @@ func (c *chunk) finish() (format.ColumnMetaData, error) {
 
 // rising encodes numbers, most of which are a little larger than the previous one.
 func (c *chunk) rising() (as format.Encoding, err error) {
+	at := unsafe.Pointer(unsafe.SliceData(c.numbers))
 	switch c.leaf.physical {
 	case format.Int32:
-		c.part, err = new(delta.BinaryPackedEncoding).EncodeInt32(c.part, numbersAs(c.numbers, func(v uint64) int32 { return int32(v) }))
+		c.halves = slices.Grow(c.halves[:0], len(c.numbers))[:len(c.numbers)]
+		for i, v := range c.numbers {
+			c.halves[i] = int32(v)
+		}
+		c.part, err = new(delta.BinaryPackedEncoding).EncodeInt32(c.part, c.halves)
 	case format.Int64:
-		c.part, err = new(delta.BinaryPackedEncoding).EncodeInt64(c.part, numbersAs(c.numbers, func(v uint64) int64 { return int64(v) }))
+		c.part, err = new(delta.BinaryPackedEncoding).EncodeInt64(c.part, unsafe.Slice((*int64)(at), len(c.numbers)))
 	default:
-		c.part, err = new(bytestreamsplit.Encoding).EncodeDouble(c.part, numbersAs(c.numbers, math.Float64frombits))
+		c.part, err = new(bytestreamsplit.Encoding).EncodeDouble(c.part, unsafe.Slice((*float64)(at), len(c.numbers)))
 		return format.ByteStreamSplit, err
 	}
 	return format.DeltaBinaryPacked, err
-}
-
-func numbersAs[T any](numbers []uint64, as func(uint64) T) []T {
-	v := make([]T, len(numbers))
-	for i := range v {
-		v[i] = as(numbers[i])
-	}
-	return v
 }
 
 // appendNumber appends a number, which is given by its bits: a number of 32 bits is in the lower half, and true is 1.
