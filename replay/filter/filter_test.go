@@ -410,6 +410,7 @@ func TestCheck(t *testing.T) {
 		refused          bool
 	}{
 		"kinds that are not there":     {[]*f{{Kinds: []string{"chat"}}, {Kinds: []string{"news"}}}, nil, true},
+		"kinds and ticks":              {[]*f{{Kinds: []string{"chat"}, Ticks: ticks(5, 9)}}, nil, true},
 		"one that is":                  {[]*f{{Kinds: []string{"chat", "diff"}}}, nil, false},
 		"excluded":                     {nil, []*f{{Kinds: []string{"chat"}}}, false},
 		"all that is there is exluded": {[]*f{{Kinds: []string{"diff"}}}, []*f{{Kinds: []string{"diff"}}}, false},
