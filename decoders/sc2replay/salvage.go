@@ -25,7 +25,7 @@ const (
 	maxSalvaged = 16 << 20 // bytes of a file that are searched
 	maxStreams  = 64       // streams that are unpacked
 	maxUnpacked = 32 << 20 // bytes of all of them
-	bzip2Held   = 5 << 20  // an upper bound of the memory for unpacking besides
+	bzip2Held   = 6 << 20  // an upper bound of the memory for unpacking besides
 
 	// Small files may unpack to so many bytes, or so many times their size. Replays unpack to ten times.
 	leastUnpacked = 1 << 20

@@ -26,7 +26,7 @@ var pool = sync.Pool{New: func() any { return new(decoder) }}
 // decoders.ErrCorrupt, ErrTruncated or ErrLimit. On an error it also returns the data decompressed so far. A block with
 // a wrong checksum is part of that data.
 //
-// Apart from the result, it uses at most 13 bytes of memory per byte of limit, and at most 12 MB. Append is safe for
+// Apart from the result, it uses at most 8 bytes of memory per byte of limit, and at most 6 MB. Append is safe for
 // concurrent use.
 func Append(dst, src []byte, limit int) ([]byte, error) {
 	dst, _, err := AppendFirst(dst, src, limit)

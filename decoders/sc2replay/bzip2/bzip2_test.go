@@ -3,6 +3,7 @@ package bzip2_test
 import (
 	"bytes"
 	stdlib "compress/bzip2"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -99,6 +100,25 @@ func TestDamage(t *testing.T) {
 			if _, err := bzip2.Append(nil, src[:cut], 1<<20); err == nil {
 				t.Fatalf("%s cut to %d bytes was accepted", name, cut)
 			}
+		}
+	}
+}
+
+// TestOrigins: with another origin, a block's text begins elsewhere, and goes around.
+func TestOrigins(t *testing.T) {
+	const at = 14 // of the origin, behind the stream's header, the block's magic number, its checksum and one bit
+	src := packed(t)["text.bz2"]
+	whole, err := bzip2.Append(nil, src, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	around := append(bytes.Clone(whole), whole...) // it has no four equal bytes, which would mean a run
+	for origin := 0; origin < len(whole); origin += 3 {
+		bits := binary.BigEndian.Uint32(src[at:])&^(1<<31-1<<7) | uint32(origin)<<7
+		moved := bytes.Clone(src)
+		binary.BigEndian.PutUint32(moved[at:], bits)
+		if got, _ := bzip2.Append(nil, moved, len(whole)); len(got) != len(whole) || !bytes.Contains(around, got) {
+			t.Fatalf("origin %d: %d bytes are not the text from elsewhere", origin, len(got))
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package bzip2
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 const (
-	lanes    = 4
-	segments = 128
+	lanes    = 8 // the bytes of a word
+	segments = 256
 	isStart  = 1 << 31 // marks an entry at which a segment begins
 	small    = 4 << 10 // below this length, one lane is as fast
 )
@@ -19,14 +22,15 @@ const (
 // so that their loads overlap. A lane that reaches a mark has finished its segment and knows which one is next. At the
 // end, the segments are copied one behind the other.
 type walker struct {
-	lane [lanes][]byte
-	segs [segments + 1]segment
+	found []byte // a byte of each lane for each round; then what is left of the last segments, one behind the other
+	segs  [segments + 1]segment
 }
 
-// segment is the location of a segment's bytes, and the start of the next segment.
+// segment is where a segment's bytes were found, and the start of the next segment.
 type segment struct {
-	lane, from, to int32
-	next           int32 // the entry that the following segment starts with
+	lane, from, to int32  // the rounds
+	rest, end      int32  // what was found after the rounds
+	next           uint32 // the entry that the following segment starts with
 }
 
 // unsort fills text. next holds its bytes, and counts their numbers, in sorted order. origin is the entry of the text's
@@ -66,108 +70,103 @@ func (w *walker) split(next []uint32, first uint32) {
 		next[i*stride] |= isStart
 	}
 	next[first] |= isStart
-	for l := range w.lane {
-		// A lane's length is unknown. But together the lanes output every byte once, and each one byte at a time.
-		w.lane[l] = slices.Grow(w.lane[l][:0], n)[:n]
-	}
-	pending := 0 // the next segment that no lane follows yet
-	start := func(seg int) uint32 {
-		if seg == segments {
-			return first
-		}
-		return uint32(seg) * stride
-	}
-	skip := segments + 1 // a stride segment that equals the last one
+	w.found = slices.Grow(w.found[:0], n)[:n] // together, the segments have every entry at most once
+	pending := 0                              // the next segment that no lane follows yet
+	skip := segments + 1                      // a stride segment that equals the last one
 	if first%stride == 0 && first/stride < segments {
 		skip = int(first / stride)
 	}
-	take := func() int {
+	var seg [lanes]int  // that each lane follows, or -1
+	var p [lanes]uint32 // the entries that are next
+	fresh := 0          // the lanes whose next entry is the first one of their segment, as bits
+	take := func(l, round int) bool {
 		if pending == skip {
 			pending++
 		}
-		seg := pending
+		if pending > segments {
+			seg[l] = -1
+			return false
+		}
+		seg[l], p[l], fresh = pending, uint32(pending)*stride, fresh|1<<l
+		if pending == segments {
+			p[l] = first
+		}
+		w.segs[pending] = segment{lane: int32(l), from: int32(round)}
 		pending++
-		return seg
+		return true
 	}
-	var seg [lanes]int
-	var p [lanes]uint32
 	for l := range lanes {
-		seg[l] = take()
-		w.segs[seg[l]] = segment{lane: int32(l)}
-		t := next[start(seg[l])]
-		w.lane[l][0] = byte(t)
-		p[l] = t & (isStart - 1) >> 8
+		take(l, 0)
 	}
-	l0, l1, l2, l3 := w.lane[0], w.lane[1][:n], w.lane[2][:n], w.lane[3][:n]
-	l0 = l0[:n]
-	p0, p1, p2, p3 := p[0], p[1], p[2], p[3]
-	i := 1
-	for ; i < n; i++ {
-		t0, t1, t2, t3 := next[p0], next[p1], next[p2], next[p3]
-		if (t0|t1|t2|t3)&isStart != 0 {
-			t := [lanes]uint32{t0, t1, t2, t3}
-			at := [lanes]uint32{p0, p1, p2, p3}
-			done := false
-			for l := range lanes {
-				if t[l]&isStart == 0 {
-					continue
-				}
-				if pending == skip {
-					pending++
-				}
-				if pending > segments {
-					done = true
-					break
-				}
-				w.segs[seg[l]].to, w.segs[seg[l]].next = int32(i), int32(at[l])
-				seg[l] = take()
-				w.segs[seg[l]] = segment{lane: int32(l), from: int32(i)}
-				at[l] = start(seg[l])
-				t[l] = next[at[l]] &^ isStart
+	round, rest := 0, w.found
+rounds:
+	for ; len(rest) >= lanes; round++ {
+		var t [lanes]uint32
+		for l := range lanes {
+			if t[l] = next[p[l]]; t[l]&isStart == 0 {
+				continue
 			}
-			if done {
-				// Lanes before this one may have begun a segment in this round. They begin it again below.
-				p0, p1, p2, p3 = at[0], at[1], at[2], at[3]
+			if fresh&(1<<l) == 0 {
+				w.segs[seg[l]].to, w.segs[seg[l]].next = int32(round), p[l]
+				if !take(l, round) {
+					break rounds
+				}
+			}
+			t[l] = next[p[l]] &^ isStart
+		}
+		fresh = 0
+		// These rounds, in which no segment ends, take nearly all of the time. Everything is in registers.
+		t0, t1, t2, t3, t4, t5, t6, t7 := t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]
+		for {
+			binary.LittleEndian.PutUint64(rest, uint64(byte(t0))|uint64(byte(t1))<<8|uint64(byte(t2))<<16|uint64(byte(t3))<<24|
+				uint64(byte(t4))<<32|uint64(byte(t5))<<40|uint64(byte(t6))<<48|uint64(byte(t7))<<56)
+			rest = rest[lanes:]
+			n0, n1, n2, n3, n4, n5, n6, n7 := next[t0>>8], next[t1>>8], next[t2>>8], next[t3>>8], next[t4>>8], next[t5>>8], next[t6>>8], next[t7>>8]
+			if (n0|n1|n2|n3|n4|n5|n6|n7)&isStart != 0 || len(rest) < lanes {
 				break
 			}
-			t0, t1, t2, t3 = t[0], t[1], t[2], t[3]
+			t0, t1, t2, t3, t4, t5, t6, t7 = n0, n1, n2, n3, n4, n5, n6, n7
+			round++
 		}
-		l0[i], l1[i], l2[i], l3[i] = byte(t0), byte(t1), byte(t2), byte(t3)
-		p0, p1, p2, p3 = t0>>8, t1>>8, t2>>8, t3>>8
+		p = [lanes]uint32{t0 >> 8, t1 >> 8, t2 >> 8, t3 >> 8, t4 >> 8, t5 >> 8, t6 >> 8, t7 >> 8}
 	}
-	p = [lanes]uint32{p0, p1, p2, p3}
-	for l := range lanes {
-		w.finish(l, seg[l], p[l], i, next)
-	}
-}
-
-// finish follows the last segment of a lane alone.
-func (w *walker) finish(l, seg int, p uint32, i int, next []uint32) {
-	lane := w.lane[l]
-	for fresh := int(w.segs[seg].from) == i; i < len(lane); i++ {
-		t := next[p]
-		if t&isStart != 0 && !fresh {
-			break
+	// The last segments are finished one after the other.
+	end := n - len(rest)
+	for l, s := range seg {
+		if s < 0 {
+			continue
 		}
-		fresh = false
-		lane[i] = byte(t)
-		p = t & (isStart - 1) >> 8
+		g := &w.segs[s]
+		g.to, g.rest = int32(round), int32(end)
+		for begun := fresh&(1<<l) == 0; end < n; end++ {
+			t := next[p[l]]
+			if t&isStart != 0 && begun {
+				break
+			}
+			begun = true
+			w.found[end] = byte(t)
+			p[l] = t &^ isStart >> 8
+		}
+		g.end, g.next = int32(end), p[l]
 	}
-	w.segs[seg].to, w.segs[seg].next = int32(i), int32(p)
 }
 
 // join copies the segments into text, in their order.
 func (w *walker) join(text []byte, first, stride uint32) {
-	rest, p := text, first
-	for len(rest) > 0 {
+	p := first
+	for len(text) > 0 {
 		s := &w.segs[segments]
 		if p != first {
 			s = &w.segs[p/stride]
 		}
-		k := copy(rest, w.lane[s.lane][s.from:s.to])
+		n := min(int(s.to-s.from), len(text))
+		for i, from := 0, w.found[s.from*lanes:]; i < n; i++ {
+			text[i] = from[i*lanes+int(s.lane)]
+		}
+		k := n + copy(text[n:], w.found[s.rest:s.end])
 		if k == 0 {
 			return // every segment has at least one byte
 		}
-		rest, p = rest[k:], uint32(s.next)
+		text, p = text[k:], s.next
 	}
 }
