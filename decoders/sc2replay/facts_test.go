@@ -3,6 +3,7 @@ package sc2replay_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,25 +139,37 @@ func TestAttributeSource(t *testing.T) {
 	}
 }
 
-// TestUnitPositions checks that each unit's index is relative to the one before it, and that an incomplete position
-// stays in items.
+// TestUnitPositions checks that each unit's index is relative to the one before it, that the unit is the last one that began at
+// the index, if there is one, and that an incomplete position stays in items. Orders still name the units before it.
 func TestUnitPositions(t *testing.T) {
 	r := sc2test.Sample(80949)
+	for i, name := range []string{"SCV", "Marine"} {
+		r.Tracker = append(r.Tracker, sc2test.Event{Loop: 1000 + i, Name: "UnitBorn", Value: sc2test.S{
+			"unitTagIndex": 10, "unitTagRecycle": i + 1, "unitTypeName": name,
+		}})
+	}
 	r.Tracker = append(r.Tracker, sc2test.Event{Loop: 2000, Name: "UnitPositions", Value: sc2test.S{
 		"firstUnitIndex": 5, "items": []any{0, 1, 2, 3, 4, 5, 2, 7, 8, 9},
+	}})
+	last := len(r.Game) - 1
+	r.Game = slices.Insert(r.Game, last, sc2test.Event{Loop: 2001, User: r.Game[last].User, Name: "Cmd", Value: sc2test.S{
+		"data": sc2test.C{Name: "TargetUnit", Value: sc2test.S{"tag": 10<<18 | 1}}, "otherUnit": 10<<18 | 2,
 	}})
 	d := open(t, r.Bytes()).Events(sc2replay.Options{})
 	var ev sc2replay.Event
 	got := ""
 	for d.Next(&ev) == nil {
-		if ev.Kind == sc2replay.KindUnitPositions && ev.AtTick == 2000 {
+		switch {
+		case ev.AtTick == 2000 && ev.Kind == sc2replay.KindUnitPositions:
 			for _, p := range ev.UnitPositions.Positions {
-				got += fmt.Sprintln(p.Unit.Index, p.X, p.Y)
+				got += fmt.Sprintln(p.Unit.Index, p.Unit.Recycle, string(p.Unit.TypeName), p.X, p.Y)
 			}
 			got += fmt.Sprintln(ev.UnitPositions.Items)
+		case ev.AtTick == 2001:
+			got += fmt.Sprintln(string(ev.Cmd.TargetUnit.Unit.TypeName), string(ev.Cmd.OtherUnit.TypeName))
 		}
 	}
-	if want := "5 1 2\n8 4 5\n10 7 8\n[9]\n"; got != want {
+	if want := "5 0  1 2\n8 0  4 5\n10 2 Marine 7 8\n[9]\nSCV Marine\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

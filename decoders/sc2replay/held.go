@@ -2,11 +2,8 @@ package sc2replay
 
 import "unsafe"
 
-// Estimates of the memory of an entry in units.byTag and in units.latest, with the spare room of maps.
-const (
-	tagHeld    = 128
-	latestHeld = 24
-)
+// tagHeld is an estimate of the memory of an entry in units.others, with the spare room of maps.
+const tagHeld = 24
 
 // upgradeHeld is an estimate of the memory of an upgrade's entry in its player's index, and of its name's header.
 const upgradeHeld = 64
@@ -21,7 +18,7 @@ func (d *Decoder) Held() int64 {
 	if d.source != nil {
 		n += cap(d.source.game.data) + cap(d.source.message.data) + cap(d.source.tracker.data)
 	}
-	n += tagHeld*len(d.units.byTag) + latestHeld*len(d.units.latest)
+	n += tagHeld*len(d.units.others) + cap(d.units.all)*int(unsafe.Sizeof(unit{})) + 4*cap(d.units.newest)
 	return int64(n)
 }
 

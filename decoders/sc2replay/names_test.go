@@ -79,11 +79,11 @@ func TestNames(t *testing.T) {
 		// The link of SCVs is another unit's: the tracker's type of those selected by it decides, but only where the table
 		// is not certain.
 		{
-			80949, 99999, func(r *sc2test.Replay) { selectAlso(r, 4000) },
+			80949, 99999, func(r *sc2test.Replay) { selectAlso(r, 1, 4000) },
 			"SCV?,SCV,SCV?,SCV,Barracks,Patrol?,,,,Larva?,Barracks: 97364 sc2reader 1.9.0, LotV/97364 LotV guessed false true",
 		},
 		{
-			80949, 0, func(r *sc2test.Replay) { selectAlso(r, 4000) },
+			80949, 0, func(r *sc2test.Replay) { selectAlso(r, 1, 4000) },
 			"SCV?,SCV,SCV,SCV,Barracks,Patrol,,,,Larva,Barracks: 80949 sc2reader 1.9.0, LotV/80949 LotV guessed false false",
 		},
 	} {
@@ -95,6 +95,20 @@ func TestNames(t *testing.T) {
 		if got := named(t, r); got != tt.want {
 			t.Errorf("build %d of table %d: %s\nwant %s", tt.build, tt.table, got, tt.want)
 		}
+	}
+}
+
+// TestUnknownSelected: a unit that the tracker does not know is what it is selected as, each time.
+func TestUnknownSelected(t *testing.T) {
+	r := sc2test.Sample(80949)
+	table, _ := names.Default().Find(names.Void, 80949)
+	for link := range uint32(4096) {
+		if name, _ := table.Unit(link); slices.Contains([]string{"Marine", "Zealot"}, string(name)) {
+			selectAlso(r, 99, int(link))
+		}
+	}
+	if got := named(t, r); !strings.HasPrefix(got, "Marine,Marine,Zealot,Zealot,") && !strings.HasPrefix(got, "Zealot,Zealot,Marine,Marine,") {
+		t.Error(got)
 	}
 }
 
@@ -304,13 +318,13 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// selectAlso selects the first unit once more, by another link.
-func selectAlso(r *sc2test.Replay, link int) {
+// selectAlso selects a unit once more, by another link.
+func selectAlso(r *sc2test.Replay, unit, link int) {
 	i := slices.IndexFunc(r.Game, func(e sc2test.Event) bool { return e.Name == "SelectionDelta" })
 	again := r.Game[i]
 	again.Value = sc2test.S{"controlGroupId": 9, "delta": sc2test.S{
 		"removeMask":   sc2test.C{Name: "None"},
-		"addSubgroups": []any{sc2test.S{"unitLink": link, "count": 1}}, "addUnitTags": []any{sc2test.Tag(1)},
+		"addSubgroups": []any{sc2test.S{"unitLink": link, "count": 1}}, "addUnitTags": []any{sc2test.Tag(unit)},
 	}}
 	r.Game = slices.Insert(r.Game, i, again)
 }

@@ -3,6 +3,7 @@ package sc2replay
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 )
@@ -10,15 +11,17 @@ import (
 // units is the state of the game's units so far. It comes from the tracker's events, or from selections in replays
 // without a tracker.
 type units struct {
-	byTag     map[uint32]unit
-	latest    map[uint32]uint32 // the newest tag at an index
-	cells     int32             // size of the tracker's unit of places, in cells
-	naming    *naming           // names of the types in selections
-	untracked bool              // there is no tracker; types come from selections
+	all       []unit           // the first stands for those that are not known
+	newest    []int32          // by a unit's index, which of all began there last, or 0
+	others    map[uint32]int32 // by tag
+	cells     int32            // size of the tracker's unit of places, in cells
+	naming    *naming          // names of the types in selections
+	untracked bool             // there is no tracker; types come from selections
 }
 
 type unit struct {
 	typeName []byte // aliases the tracker's data
+	tag      uint32
 	link     uint32 // of the type, if it comes from a selection
 	since    int32  // the tick since which it has its current type
 	begun    int32  // the tick of its unit_init plus one, or 0
@@ -41,10 +44,37 @@ const (
 )
 
 func (u *units) reset(baseBuild uint32) {
-	*u = units{byTag: map[uint32]unit{}, latest: map[uint32]uint32{}, cells: 1}
+	*u = units{all: make([]unit, 1), others: map[uint32]int32{}, cells: 1}
 	if baseBuild < firstWithCells {
 		u.cells = oldCells
 	}
+}
+
+// find returns the unit with a tag. It is valid until another one is made.
+func (u *units) find(tag uint32) *unit {
+	if i := int(tag >> recycleBits); i < len(u.newest) && u.all[u.newest[i]].tag == tag {
+		return &u.all[u.newest[i]]
+	}
+	return &u.all[u.others[tag]]
+}
+
+// known reports whether find found a unit.
+func (u *units) known(found *unit) bool { return found != &u.all[0] }
+
+// findOrMake returns the unit with a tag, which is a new one if it is not known.
+func (u *units) findOrMake(tag uint32) *unit {
+	found := u.find(tag)
+	if !u.known(found) {
+		u.others[tag] = int32(len(u.all))
+		found = u.store(unit{tag: tag})
+	}
+	return found
+}
+
+// store adds a unit to all.
+func (u *units) store(n unit) *unit {
+	u.all = append(u.all, n)
+	return &u.all[len(u.all)-1]
 }
 
 // place converts a place of the tracker to cells.
@@ -61,7 +91,7 @@ func (u *units) setTag(unit *Unit) {
 // resolve completes a unit in a game event, which has a tag.
 func (u *units) resolve(unit *Unit) {
 	unit.Index, unit.Recycle = unit.Tag>>recycleBits, unit.Tag&recycleMask
-	known := u.byTag[unit.Tag]
+	known := u.find(unit.Tag)
 	unit.TypeName, unit.Class, unit.TypeGuessed = known.typeName, UnitClass(known.class), known.guessed
 }
 
@@ -75,18 +105,18 @@ func (u *units) selection(delta *SelectionDelta) {
 		for j := range added[:n] {
 			n := &added[j]
 			n.Index, n.Recycle = n.Tag>>recycleBits, n.Tag&recycleMask
-			known, ok := u.byTag[n.Tag]
+			known := u.find(n.Tag)
 			switch {
-			case ok && !u.untracked:
+			case u.known(known) && !u.untracked:
 				if len(known.typeName) > 0 {
 					u.naming.learn(group.UnitLink, known.typeName)
 				}
-			case !ok || known.link != group.UnitLink:
-				name, guessed := u.naming.unit(group.UnitLink)
-				known = unit{typeName: name, link: group.UnitLink, class: u.naming.all.ClassOf(name), guessed: guessed}
-				if u.untracked {
-					u.byTag[n.Tag] = known
+			case !u.known(known) || known.link != group.UnitLink:
+				if known = new(unit); u.untracked {
+					known = u.findOrMake(n.Tag)
 				}
+				known.typeName, known.guessed = u.naming.unit(group.UnitLink)
+				known.link, known.class = group.UnitLink, u.naming.all.ClassOf(known.typeName)
 			}
 			n.TypeName, n.Class, n.TypeGuessed = known.typeName, UnitClass(known.class), known.guessed
 		}
@@ -113,9 +143,7 @@ func (u *units) track(ev *Event) uint32 {
 		return e.ControlPlayerId
 	case KindUnitInit:
 		e := &ev.UnitInit
-		known := u.add(&e.Unit, e.ControlPlayerId, ev.AtTick)
-		known.begun = ev.AtTick + 1
-		u.byTag[e.Unit.Tag] = known
+		u.add(&e.Unit, e.ControlPlayerId, ev.AtTick).begun = ev.AtTick + 1
 		u.place(&e.X, &e.Y)
 		return e.ControlPlayerId
 	case KindUnitDone:
@@ -135,28 +163,26 @@ func (u *units) track(ev *Event) uint32 {
 	case KindUnitTypeChange:
 		e := &ev.UnitTypeChange
 		name := e.Unit.TypeName
-		known := u.named(&e.Unit)
-		e.PreviousTypeName, e.Unit.TypeName = known.typeName, name
-		if isCocoon(known.typeName) {
+		u.setTag(&e.Unit)
+		known := u.findOrMake(e.Unit.Tag)
+		if e.PreviousTypeName = known.typeName; isCocoon(known.typeName) {
 			e.StartedTick, e.HasStartedTick = known.since, true
 		}
 		known.typeName, known.class, known.since = cutName(name), u.naming.all.ClassOf(name), ev.AtTick
 		e.Unit.Class = UnitClass(known.class)
-		u.byTag[e.Unit.Tag] = known
 		return uint32(known.owner)
 	case KindUnitOwnerChange:
 		e := &ev.UnitOwnerChange
-		known := u.named(&e.Unit)
-		known.owner = ownerOf(e.ControlPlayerId)
-		u.byTag[e.Unit.Tag] = known
+		u.named(&e.Unit)
+		u.findOrMake(e.Unit.Tag).owner = ownerOf(e.ControlPlayerId)
 		return e.ControlPlayerId
 	case KindUnitPositions:
 		for i := range ev.UnitPositions.Positions {
 			p := &ev.UnitPositions.Positions[i]
 			p.X *= u.cells
 			p.Y *= u.cells
-			if tag, ok := u.latest[p.Unit.Index]; ok {
-				p.Unit.Tag = tag
+			if at := p.Unit.Index; at < uint32(len(u.newest)) && u.newest[at] > 0 {
+				p.Unit.Tag = u.all[u.newest[at]].tag
 				u.resolve(&p.Unit)
 			}
 		}
@@ -171,12 +197,18 @@ func (u *units) track(ev *Event) uint32 {
 }
 
 // add adds a new unit.
-func (u *units) add(n *Unit, owner uint32, tick int32) unit {
+func (u *units) add(n *Unit, owner uint32, tick int32) *unit {
 	u.setTag(n)
-	known := unit{typeName: cutName(n.TypeName), owner: ownerOf(owner), class: u.naming.all.ClassOf(n.TypeName), since: tick}
+	index := int(n.Tag >> recycleBits)
+	if more := index + 1 - len(u.newest); more > 0 {
+		u.newest = slices.Grow(u.newest, more)[:index+1]
+	}
+	if last := u.newest[index]; last > 0 {
+		u.others[u.all[last].tag] = last
+	}
+	u.newest[index] = int32(len(u.all))
+	known := u.store(unit{typeName: cutName(n.TypeName), tag: n.Tag, owner: ownerOf(owner), class: u.naming.all.ClassOf(n.TypeName), since: tick})
 	n.Class = UnitClass(known.class)
-	u.byTag[n.Tag] = known
-	u.latest[n.Index] = n.Tag
 	return known
 }
 
@@ -192,9 +224,9 @@ func isCocoon(name []byte) bool {
 }
 
 // named sets the type of a unit in a tracker event, and returns the unit's state.
-func (u *units) named(n *Unit) unit {
+func (u *units) named(n *Unit) *unit {
 	u.setTag(n)
-	known := u.byTag[n.Tag]
+	known := u.find(n.Tag)
 	n.TypeName, n.Class = known.typeName, UnitClass(known.class)
 	return known
 }
