@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ import (
 	encoder "github.com/replayd/replayd/replay/codec/dem"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table"
 )
 
 // longMatch is a demo of our own making of more than n times as many bytes as lie between two checkpoints.
@@ -424,5 +426,23 @@ func TestCheckpointsOfAnotherFile(t *testing.T) {
 		if c.Sum != decoders.Sum(0).Add(other[:8]).Add(other[16:c.Position.Offset]) {
 			t.Errorf("the checkpoint at %d is of other bytes", c.Position.Offset)
 		}
+	}
+}
+
+// TestSectionsOfTables: batches of tables, which one reader fills, do not end with sections.
+func TestSectionsOfTables(t *testing.T) {
+	defer encoder.ShortSections(maxBytes)()
+	set := table.NewSet(encoder.Tables.Layout(false))
+	r, b := open(t, longMatch(t, 2), codec.Options{Tables: set}), codec.Batch{MaxEvents: math.MaxInt32, MaxBytes: maxBytes, Tables: set}
+	var sizes []int
+	for err := error(nil); !errors.Is(err, io.EOF); {
+		if err = r.Fill(&b); errors.Is(err, codec.ErrYield) {
+			continue
+		}
+		sizes = append(sizes, set.Size())
+		b.Reset()
+	}
+	if last := len(sizes) - 1; last < 8 || slices.Min(sizes[:last]) < maxBytes {
+		t.Errorf("%d batches, the shortest but the last has %d bytes of values, want %d", len(sizes), slices.Min(sizes[:last]), maxBytes)
 	}
 }

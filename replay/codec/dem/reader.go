@@ -168,7 +168,7 @@ func (r *reader) fill(b *codec.Batch) error {
 	if r.section.over {
 		return errSection
 	}
-	r.section.cuts, r.samples.ready = true, true
+	r.section.cuts, r.samples.ready = r.Tables == nil, true
 	for range work {
 		if err := r.sieve.Stop(); err != nil {
 			return err

@@ -3,8 +3,8 @@ package dem
 import "errors"
 
 // sectionBytes is the length of a demo's sections, in bytes. A section begins with the first record after a multiple of it.
-// Batches end with sections, whoever decodes them, so that responses do not depend on whether sections were decoded at once. It
-// is a variable for tests.
+// Batches end with sections, whoever decodes them, so that responses do not depend on whether sections were decoded at once: those of
+// tables, which one reader fills, do not. It is a variable for tests.
 var sectionBytes int64 = 4 * places
 
 // errSection means that the reader's section ends.
