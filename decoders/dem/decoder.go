@@ -43,6 +43,7 @@ type match struct {
 	game     game
 	build    int     // of the game; 0 when it is unknown
 	interval float32 // of a tick, in seconds
+	speed    float64 // ticks per second
 	clock    clock
 	roster   roster
 	rounds   rounds
@@ -115,13 +116,14 @@ func New(src io.Reader, opts Options) *Decoder {
 		opts:  opts,
 		in:    record.NewReader(src),
 		out:   newDelivery(&opts),
-		match: match{interval: 1.0 / 30, rounds: newRounds(), events: map[int32]*eventType{}},
+		match: match{rounds: newRounds(), events: map[int32]*eventType{}},
 		world: world{
 			tree: entity.NewTree(opts.Fields), baseIndex: map[int32]int{}, learn: newLearner(),
 		},
 	}
 	d.out.unknown.Met = d.out.metUnknown
 	d.facts = newConclusions(&d.out.kinds)
+	d.match.setInterval(1.0 / 30)
 	d.match.setGame(gameUnknown)
 	d.borrow()
 	d.world.update.Tree = d.world.tree

@@ -354,7 +354,7 @@ func (d *Decoder) serverInfo(ev *Event, b []byte) bool {
 		d.world.classBits = bits.Len(uint(s.MaxClasses))
 	}
 	if s.TickInterval > 0 && s.TickInterval < 1 {
-		d.match.interval = s.TickInterval
+		d.match.setInterval(s.TickInterval)
 	}
 	if !d.out.want(KindServerInfo, slotEvent) {
 		return false

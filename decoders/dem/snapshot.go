@@ -222,7 +222,8 @@ func Resume(src io.Reader, opts Options, s *Snapshot) *Decoder {
 	d.in = record.ReaderAt(src, s.place)
 	d.stats, d.out.counted = s.stats, s.stats.Faults
 	d.match.setGame(s.game)
-	d.match.build, d.match.interval = s.build, s.interval
+	d.match.build = s.build
+	d.match.setInterval(s.interval)
 	d.match.roster, d.match.rounds, d.match.wards, d.match.draft = s.roster, s.rounds, s.wards, s.draft
 	d.resumePast(s.past)
 	d.match.events = maps.Clone(s.events.Of)

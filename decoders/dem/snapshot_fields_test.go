@@ -20,7 +20,7 @@ func TestSnapshotFields(t *testing.T) {
 			"kept": "stats in out match tables world", "passing": "stage inflated packet typed chunks list ents facts", "cache": "snaps players spare", "options": "opts",
 		},
 		reflect.TypeFor[conclusions](): {"passing": "ready next base count texts spare", "options": "sources remembered rounds wards draft objectives", "cache": "tokens"},
-		reflect.TypeFor[match]():       {"kept": "game build interval clock roster rounds wards draft past events commands", "cache": "messages"},
+		reflect.TypeFor[match]():       {"kept": "game build interval speed clock roster rounds wards draft past events commands", "cache": "messages"},
 		reflect.TypeFor[clock](): {
 			"kept":  "met known settled paused horn legacy time seen ticks pause phase now",
 			"cache": "fields cells",

@@ -214,7 +214,8 @@ func (r *reader) fill(b *codec.Batch) error {
 // pick appends the event to the batch if the filter matches it and it passes the sieve, and reports whether it was. It counts an event that
 // was not.
 func (r *reader) pick(b *codec.Batch, at decoders.Position) bool {
-	e := properties.Event(uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
+	var e filter.Event
+	properties.Set(&e, uint8(r.ev.Kind), r.ev.AtTick, &r.ev)
 	if !r.match(&r.entities, &e) {
 		r.skipped++
 		return false

@@ -100,6 +100,7 @@ type Reader struct {
 	pushed  int // how many keys were ever added to the history
 	arena   []byte
 	packed  []byte // memory for a compressed value
+	value   []byte // and for what was in it
 	Err     error  // why reading stopped early
 }
 
@@ -218,12 +219,10 @@ func (t *Reader) readValue(c *Change) error {
 	if compressed {
 		t.packed = r.Append(t.packed[:0], nbits/8)
 		// Not into the arena: the value is stored or delivered before the next entry.
-		out, err := unpack.Snappy(nil, t.packed, MaxValue)
-		if err != nil {
-			return err
-		}
-		c.Value = out
-		return nil
+		var err error
+		t.value, err = unpack.Snappy(t.value, t.packed, MaxValue)
+		c.Value = t.value
+		return err
 	}
 	start := len(t.arena)
 	t.arena = r.Append(t.arena, nbits/8)
