@@ -67,7 +67,7 @@ type Set struct {
 	source   string
 	commands map[string][][]byte // by ability, without abilities whose only command has the ability's name
 	classes  map[string]Class
-	lists    [kinds]map[string]links // by the name of the source file
+	lists    [kinds]map[string]*links // by the name of the source file
 	tables   []*Table
 }
 

@@ -76,6 +76,8 @@ abilities old
 abilities new
 = 5 7 1
 7 Walk
+abilities low
+= 6 99 -7
 units old
 1 A
 2 B
@@ -85,6 +87,7 @@ units new
 tables
 LotV 10 20 new new&old
 LotV 20 30 old old<2
+LotV 30 40 new<-1 old
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +124,11 @@ LotV 20 30 old old<2
 	if got, want := show(s.tables[1]), "A B? Stop TrainA TrainC Jump of test, old and old<2"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	if got, want := show(s.tables[2]), "A B Stop? Walk? TrainA? TrainC? of test, new<-1 and old"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	for _, wrong := range []string{
-		"abilities", "units a\n1", "units a\nx A", "units a\n= 1 2", "units a\n= 1 2 99999999", "classes\nhero A",
+		"abilities", "units a\n1", "units a\nx A", "units a\n-1 A", "units a\n= 1 2", "units a\n= 1 2 99999999", "classes\nhero A",
 		"commands\nA 3 X 1 Y", "commands\nA 999999999 X", "tables\nLotV 1 2 a a", "tables\nLotV 1", "what",
 		"abilities a\n1 A\nunits a\n1 A\ntables\nLotV 1 2 a a&b", "abilities a\n1 A\nunits a\n1 A\ntables\nLotV 1 2 a a<x",
 	} {

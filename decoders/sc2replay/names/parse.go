@@ -13,15 +13,24 @@ const (
 	kinds
 )
 
-// links maps links to names.
-type links map[uint32]string
+// links has the names of links, or "" for those that have none.
+type links []string
+
+// of returns the name of a link, or "".
+func (l links) of(link int) string {
+	if link >= len(l) {
+		return ""
+	}
+	return l[link]
+}
 
 // reader parses names.txt.
 type reader struct {
 	Set
 	section string
-	now     links // the current list
-	before  [kinds]links
+	now     *links // the current list
+	before  links  // the list before it, of the same kind
+	last    [kinds]*links
 	kind    int
 }
 
@@ -38,8 +47,8 @@ func Parse(more ...string) (*Set, error) {
 }
 
 func newReader() *reader {
-	return &reader{Set: Set{
-		commands: map[string][][]byte{}, classes: map[string]Class{}, lists: [kinds]map[string]links{{}, {}},
+	return &reader{last: [kinds]*links{{}, {}}, Set: Set{
+		commands: map[string][][]byte{}, classes: map[string]Class{}, lists: [kinds]map[string]*links{{}, {}},
 	}}
 }
 
@@ -75,9 +84,8 @@ func (r *reader) line(fields []string) error {
 		if r.kind = abilities; fields[0] == "units" {
 			r.kind = units
 		}
-		r.now = links{}
-		r.before[r.kind], r.lists[r.kind][fields[1]] = r.lists[r.kind]["last"], r.now
-		r.lists[r.kind]["last"] = r.now
+		r.before, r.now = *r.last[r.kind], &links{}
+		r.last[r.kind], r.lists[r.kind][fields[1]] = r.now, r.now
 		return nil
 	}
 	switch r.section {
@@ -139,8 +147,11 @@ func number(s string) (int, error) {
 func (r *reader) addLinks(fields []string) error {
 	if len(fields) == 2 {
 		link, err := number(fields[0])
-		r.now[uint32(link)] = fields[1]
-		return err
+		if err != nil || link < 0 {
+			return fmt.Errorf("%q is no link", fields[0])
+		}
+		set(r.now, link, fields[1])
+		return nil
 	}
 	if fields[0] != "=" || len(fields) != 4 {
 		return fmt.Errorf("neither a link with a name nor a part of the previous list")
@@ -152,9 +163,9 @@ func (r *reader) addLinks(fields []string) error {
 			return err
 		}
 	}
-	for link := n[0]; link <= n[1]; link++ {
-		if name, ok := r.before[r.kind][uint32(link)]; ok {
-			r.now[uint32(link+n[2])] = name
+	for link := max(n[0], -n[2], 0); link <= n[1] && link < len(r.before); link++ {
+		if name := r.before[link]; name != "" {
+			set(r.now, link+n[2], name)
 		}
 	}
 	return nil
@@ -189,64 +200,62 @@ func (r *reader) addTable(fields []string) error {
 	return nil
 }
 
-// choose returns the list "A", or a part of it. "A&B" means the names in A that list B also has at the same link.
-// "A<100" means the names of links below 100.
-func (s *Set) choose(kind int, spec string) (links, error) {
-	name, other, agreed := strings.Cut(spec, "&")
-	name, below, limited := strings.Cut(name, "<")
-	list, ok := s.lists[kind][name]
-	if !ok {
-		return nil, fmt.Errorf("no list %q", name)
-	}
-	limit := maxLink
-	if limited {
-		var err error
-		if limit, err = number(below); err != nil {
-			return nil, err
-		}
-	}
-	against, ok := s.lists[kind][other]
-	if agreed && !ok {
-		return nil, fmt.Errorf("no list %q", other)
-	}
-	chosen := links{}
-	for link, name := range list {
-		if int(link) < limit && (!agreed || against[link] == name) {
-			chosen[link] = name
-		}
-	}
-	return chosen, nil
+// choice is a list, of which the names of links below a limit are sure, if another list has them at the same links, too.
+type choice struct {
+	list, agreed *links // agreed is nil if there is no other list
+	below        int
 }
 
-// fill sets a table's names: first the names in the chosen parts of its lists, then, as not sure, the other names of the lists.
+// choose returns the list "A". Of "A&B" are those names sure that list B also has at the same link, and of "A<100" those of links
+// below 100.
+func (s *Set) choose(kind int, spec string) (c choice, err error) {
+	name, other, agreed := strings.Cut(spec, "&")
+	name, below, limited := strings.Cut(name, "<")
+	if c.below = maxLink; limited {
+		if c.below, err = number(below); err != nil {
+			return c, err
+		}
+	}
+	if c.list = s.lists[kind][name]; c.list == nil {
+		return c, fmt.Errorf("no list %q", name)
+	}
+	if c.agreed = s.lists[kind][other]; agreed && c.agreed == nil {
+		return c, fmt.Errorf("no list %q", other)
+	}
+	return c, nil
+}
+
+// fill sets a table's names.
 func (s *Set) fill(t *Table) {
-	s.each(t, abilities, func(link uint32, ability string) {
+	s.each(t, abilities, func(link int, ability string) {
 		commands, ok := s.commands[ability]
 		if !ok {
 			commands = [][]byte{[]byte(ability)}
 		}
 		set(&t.commands, link, commands)
 	})
-	s.each(t, units, func(link uint32, name string) { set(&t.units, link, []byte(name)) })
+	s.each(t, units, func(link int, name string) { set(&t.units, link, []byte(name)) })
 }
 
-// each calls add for every name of one kind, and notes which names are sure.
-func (s *Set) each(t *Table, kind int, add func(link uint32, name string)) {
-	chosen, _ := s.choose(kind, t.specs[kind]) // addTable has checked it
-	name, other, _ := strings.Cut(t.specs[kind], "&")
-	name, _, _ = strings.Cut(name, "<")
-	for _, list := range []links{s.lists[kind][other], s.lists[kind][name], chosen} { // the best list last
-		for link, name := range list {
-			add(link, name)
-			_, sure := chosen[link]
-			set(&t.sure[kind], link, sure)
+// each calls add for every name of one kind, and notes which names are sure. Where two lists have a name, the first one's is last.
+func (s *Set) each(t *Table, kind int, add func(link int, name string)) {
+	c, _ := s.choose(kind, t.specs[kind]) // addTable has checked it
+	for _, list := range []*links{c.agreed, c.list} {
+		if list == nil {
+			continue
+		}
+		for link, name := range *list {
+			if name != "" {
+				add(link, name)
+				set(&t.sure[kind], link, list == c.list && link < c.below && (c.agreed == nil || c.agreed.of(link) == name))
+			}
 		}
 	}
 }
 
 // set sets an element of a slice, which it extends if necessary.
-func set[T any](list *[]T, at uint32, v T) {
-	if missing := int(at) + 1 - len(*list); missing > 0 {
+func set[S ~[]T, T any](list *S, at int, v T) {
+	if missing := at + 1 - len(*list); missing > 0 {
 		*list = append(*list, make([]T, missing)...)
 	}
 	(*list)[at] = v
