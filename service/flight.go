@@ -193,12 +193,8 @@ func (g *flying) frame(f *frame.Frame, replay string, metadata []byte) error {
 
 // begin sends the schema.
 func (g *flying) begin() error {
-	schema, err := g.out.Schema()
-	if err != nil {
-		return err
-	}
 	g.begun = true
-	return g.message(func(b []byte) []byte { return arrowipc.AppendSchema(b, schema) })
+	return g.message(g.out.AppendSchema)
 }
 
 // flightData is the pool of messages of flights.
@@ -259,8 +255,7 @@ func (t *ticket) info(d *flight.FlightDescriptor, b []byte, format replaydv1.For
 			return nil, err
 		}
 	}
-	schema, err := arrowipc.SchemaMessage(arrowipc.Schema(l, k))
-	return infoWith(d, b, schema), err
+	return infoWith(d, b, arrowipc.SchemaMessage(arrowipc.Schema(l, k))), nil
 }
 
 // infoWith returns the description of a flight with a ticket and a schema.
@@ -286,8 +281,7 @@ func (f *flights) info(ctx context.Context, d *flight.FlightDescriptor) (*flight
 		if err != nil {
 			return nil, t.many.GetDirectory(), err
 		}
-		schema, err := m.out.Schema()
-		return infoWith(d, b, schema), t.many.GetDirectory(), err
+		return infoWith(d, b, m.out.Schema), t.many.GetDirectory(), nil
 	}
 	r, err := f.server.GetReplay(ctx, &replaydv1.GetReplayRequest{Replay: t.req.GetReplay()})
 	if err != nil {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -18,7 +19,8 @@ type Column struct {
 	Off bool
 	// Len is the number of values, missing ones included.
 	Len int
-	// Nulls is the number of missing values. Unless it is 0, Valid has one bit for each value: 0 if the value is missing.
+	// Nulls is the number of missing values. Unless it is 0, Valid has one bit for each value: 0 if the value is missing. Otherwise Valid is
+	// empty.
 	Nulls int
 	Valid []byte
 	// Data holds the values: the bytes of a Text or a Binary; indices into the dictionary for a Name, 4 bytes each. It is empty
@@ -322,12 +324,10 @@ func hide(c []Column, n int) {
 	if c[0].Field.Type != Struct {
 		return
 	}
-	for i := 1; i <= c[0].below; i += 1 + c[i].below {
-		if below := c[i:]; !below[0].Off {
-			catchUp(below)
-			below[0].fill(n)
-			hide(below, n)
-		}
+	for _, below := range Shown(c[1:c[0].Width()]) {
+		catchUp(below)
+		below[0].fill(n)
+		hide(below, n)
 	}
 }
 
@@ -337,9 +337,6 @@ func (c *Column) Null() { c.late++ }
 // truncate removes all values of the first column from the n-th on.
 func truncate(columns []Column, n int) {
 	c := &columns[0]
-	if c.Off {
-		return
-	}
 	if n >= c.Len {
 		c.late = n - c.Len
 		return
@@ -350,6 +347,9 @@ func truncate(columns []Column, n int) {
 		}
 	}
 	c.Len, c.late, c.marked = n, 0, min(c.marked, n)
+	if c.Nulls == 0 {
+		c.marked = 0
+	}
 	c.Valid = c.Valid[:(c.marked+7)/8]
 	switch c.Field.Type {
 	case Bool:
@@ -364,8 +364,8 @@ func truncate(columns []Column, n int) {
 		c.Offsets = c.Offsets[:n+1]
 		truncate(columns[1:], int(c.Offsets[n]))
 	case Struct:
-		for i := 1; i <= c.below; i += 1 + columns[i].below {
-			truncate(columns[i:], n)
+		for _, below := range Shown(columns[1:c.Width()]) {
+			truncate(below, n)
 		}
 	default:
 		c.Data = c.Data[:n*c.Field.Type.bytes()]
@@ -374,3 +374,14 @@ func truncate(columns []Column, n int) {
 
 // Width returns the number of columns that this column takes, with the columns below it.
 func (c *Column) Width() int { return 1 + c.below }
+
+// Shown yields those of some columns that are not Off, each with its index and with the columns below it.
+func Shown(columns []Column) iter.Seq2[int, []Column] {
+	return func(yield func(int, []Column) bool) {
+		for at := 0; at < len(columns); at += columns[at].Width() {
+			if c := columns[at:]; !c[0].Off && !yield(at, c[:c[0].Width()]) {
+				return
+			}
+		}
+	}
+}

@@ -298,6 +298,8 @@ func complete(t *rapid.T, columns []table.Column, n int) {
 		}
 	}
 	switch {
+	case c.Nulls == 0 && len(c.Valid) > 0:
+		t.Fatalf("%s has %d bytes of bits, and no value is missing", c.Field.Name, len(c.Valid))
 	case c.Len != n || c.Nulls != missing:
 		t.Fatalf("%s has %d values, not %d, and %d are missing, not %d", c.Field.Name, c.Len, n, missing, c.Nulls)
 	case len(c.Data) != size || c.Offsets != nil && len(c.Offsets) != n+1:

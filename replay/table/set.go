@@ -155,8 +155,8 @@ func (s *Set) table(kind uint8) *Table {
 func (s *Set) Undo() {
 	t := s.last
 	t.Rows--
-	for i := 0; i < len(t.Columns); i += 1 + t.Columns[i].below {
-		truncate(t.Columns[i:], t.Rows)
+	for _, c := range Shown(t.Columns) {
+		truncate(c, t.Rows)
 	}
 	s.size = s.before
 }

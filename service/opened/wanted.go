@@ -163,9 +163,9 @@ func tablesOf(c *codec.Codec, f *filter.Filter, q *request, whole bool) (*stream
 			return nil, err
 		}
 	}
-	t := &stream.Tables{Layout: layout, Bytes: stream.DefaultTableBytes, Encoder: arrowipc.NewEncoder(arrowipc.Options{
+	t := &stream.Tables{Layout: layout, Bytes: stream.DefaultTableBytes, Encoder: &arrowipc.Encoder{
 		Compress: q.compress, Narrow: req.GetNarrowColumns(),
-	})}
+	}}
 	if whole { // other streams may last long, and need few large batches
 		t.Bytes = stream.TableBytes(layout, f.Kind)
 	}

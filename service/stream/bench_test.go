@@ -106,7 +106,7 @@ func BenchmarkTables(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			b.ReportAllocs()
 			for b.Loop() {
-				c := tables(b, data, test.kinds, test.columns, arrowipc.Options{Narrow: test.narrow})
+				c := tables(b, data, test.kinds, test.columns, arrowipc.Encoder{Narrow: test.narrow})
 				if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { f.Free(); return nil }); err != nil {
 					b.Fatal(err)
 				}

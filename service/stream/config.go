@@ -126,9 +126,9 @@ type Tables struct {
 // TableEncoder encodes the tables of batches.
 type TableEncoder interface {
 	// Append appends the tables of a set that have rows to b, as entries of a field of type Table with that number.
-	Append(b []byte, field protowire.Number, set *table.Set) ([]byte, error)
+	Append(b []byte, field protowire.Number, set *table.Set) []byte
 	// AppendEmpty appends a table without rows, unless the kind had a table before.
-	AppendEmpty(b []byte, field protowire.Number, set *table.Set, kind uint8) ([]byte, error)
+	AppendEmpty(b []byte, field protowire.Number, set *table.Set, kind uint8) []byte
 }
 
 // Follower watches a file that grows.

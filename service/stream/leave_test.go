@@ -42,7 +42,7 @@ func TestLeave(t *testing.T) {
 func TestLeaveTables(t *testing.T) {
 	met := map[*table.Set]bool{}
 	for range 20 {
-		c := tables(t, recording(t, 1<<10), []string{"player_diff"}, nil, arrowipc.Options{})
+		c := tables(t, recording(t, 1<<10), []string{"player_diff"}, nil, arrowipc.Encoder{})
 		open := c.Replay.Open
 		c.Replay.Opened = streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
 			met[o.Tables] = true

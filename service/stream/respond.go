@@ -114,11 +114,7 @@ func (s *stream) sendEmptyTables() error {
 			if !s.replay.Options.Filter.Named(uint8(kind)) {
 				continue
 			}
-			var err error
-			if *b, err = s.replay.Tables.Encoder.AppendEmpty(*b, protoscan.BatchTables, s.batch.Tables, uint8(kind)); err != nil {
-				tables.Put(b)
-				return err
-			}
+			*b = s.replay.Tables.Encoder.AppendEmpty(*b, protoscan.BatchTables, s.batch.Tables, uint8(kind))
 		}
 		if len(*b) == 0 {
 			tables.Put(b)
@@ -140,14 +136,11 @@ func (s *stream) passesColumns() bool {
 // encodeTables encodes the tables of the batch as entries of a field of a response.
 func (s *stream) encodeTables(field protowire.Number) (mem.Buffer, error) {
 	b := tables.Get(0)
-	var err error
-	if *b, err = s.replay.Tables.Encoder.Append(*b, field, s.batch.Tables); err == nil && len(*b) > maxTables {
-		err = decoders.Errorf(s.replay.Codec.Format, s.at.Position.Offset, s.at.Tick, "table", decoders.ErrLimit,
-			"%d events take %d bytes as tables", s.batch.Count, len(*b))
-	}
-	if err != nil {
+	*b = s.replay.Tables.Encoder.Append(*b, field, s.batch.Tables)
+	if n := len(*b); n > maxTables {
 		tables.Put(b)
-		return nil, err
+		return nil, decoders.Errorf(s.replay.Codec.Format, s.at.Position.Offset, s.at.Tick, "table", decoders.ErrLimit,
+			"%d events take %d bytes as tables", s.batch.Count, n)
 	}
 	return tables.Buffer(b), nil
 }

@@ -49,7 +49,7 @@ func config(data []byte) stream.Config {
 }
 
 // tables is the configuration of a stream of tables of some kinds with some columns, or all.
-func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Options) stream.Config {
+func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Encoder) stream.Config {
 	tb.Helper()
 	c := config(data)
 	c.MaxEvents = stream.MaxTableRows
@@ -64,7 +64,7 @@ func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Opti
 		}
 	}
 	c.Replay.Tables = &stream.Tables{
-		Encoder: arrowipc.NewEncoder(o), Layout: layout, Bytes: stream.TableBytes(layout, c.Replay.Options.Filter.Kind),
+		Encoder: &o, Layout: layout, Bytes: stream.TableBytes(layout, c.Replay.Options.Filter.Kind),
 	}
 	return c
 }
@@ -75,12 +75,12 @@ func TestTableMemory(t *testing.T) {
 		t.Skip("with the race detector, pools drop some of what is put into them, at random")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))           // which empties pools
-	for _, o := range []arrowipc.Options{{}, {Narrow: true}} { // Arrow's library does not keep what it compresses with
+	for _, o := range []arrowipc.Encoder{{}, {Narrow: true}} { // Arrow's library does not keep what it compresses with
 		testTableMemory(t, o)
 	}
 }
 
-func testTableMemory(t *testing.T, o arrowipc.Options) {
+func testTableMemory(t *testing.T, o arrowipc.Encoder) {
 	t.Helper()
 	measure := func(size int) (batches int, bytes uint64) {
 		c := tables(t, recording(t, size), []string{"player_diff"}, []string{"dx"}, o)
@@ -115,18 +115,18 @@ func TestTableBounds(t *testing.T) {
 	for _, test := range []struct {
 		what           string
 		kinds, columns []string
-		options        arrowipc.Options
+		options        arrowipc.Encoder
 		least, most    int // of the largest response, in KiB
 	}{
-		{"six numbers", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{}, 900, 1024},
-		{"six small ones", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{Narrow: true}, 100, 500},
-		{"compressed ones", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{Compress: true}, 100, 1024},
-		{"all numbers", moves, []string{"offset", "index", "at_tick", "time", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{}, 900, 1024},
-		{"of two kinds", []string{"player_diff", "player_new"}, []string{"at_tick", "client_id", "x", "y"}, arrowipc.Options{}, 900, 1024},
-		{"with warnings", moves, []string{"offset", "index", "at_tick", "time", "warnings", "client_id", "dx", "dy", "x", "y"}, arrowipc.Options{}, 900, 1024},
-		{"without the texts of a kind", []string{"player_diff", "message"}, []string{"at_tick", "client_id"}, arrowipc.Options{}, 900, 1024},
-		{"and with them", []string{"player_diff", "message"}, nil, arrowipc.Options{}, 200, 300},
-		{"of all kinds", nil, nil, arrowipc.Options{}, 200, 400},
+		{"six numbers", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
+		{"six small ones", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{Narrow: true}, 100, 500},
+		{"compressed ones", moves, []string{"at_tick", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{Compress: true}, 100, 1024},
+		{"all numbers", moves, []string{"offset", "index", "at_tick", "time", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
+		{"of two kinds", []string{"player_diff", "player_new"}, []string{"at_tick", "client_id", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
+		{"with warnings", moves, []string{"offset", "index", "at_tick", "time", "warnings", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
+		{"without the texts of a kind", []string{"player_diff", "message"}, []string{"at_tick", "client_id"}, arrowipc.Encoder{}, 900, 1024},
+		{"and with them", []string{"player_diff", "message"}, nil, arrowipc.Encoder{}, 200, 300},
+		{"of all kinds", nil, nil, arrowipc.Encoder{}, 200, 400},
 	} {
 		largest := 0
 		c := tables(t, data, test.kinds, test.columns, test.options)
@@ -138,7 +138,7 @@ func TestTableBounds(t *testing.T) {
 		}
 	}
 	largest := 0
-	c := tables(t, data, moves, []string{"at_tick", "x", "y"}, arrowipc.Options{})
+	c := tables(t, data, moves, []string{"at_tick", "x", "y"}, arrowipc.Encoder{})
 	c.State = true
 	if err := stream.Run(context.Background(), c, func(f *frame.Frame) error { largest = max(largest, f.Len()); f.Free(); return nil }); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestTablesOfWaiting(t *testing.T) {
 	data := recording(t, 1<<20)
 	data = data[:len(data)-1]
 	ctx, cancel := context.WithCancel(context.Background())
-	c := tables(t, data, []string{"player_diff"}, []string{"x"}, arrowipc.Options{})
+	c := tables(t, data, []string{"player_diff"}, []string{"x"}, arrowipc.Encoder{})
 	c.Replay.Follower = standing{int64(len(data)), cancel}
 	var set *table.Set
 	open := c.Replay.Open
@@ -222,7 +222,7 @@ func TestTableBytes(t *testing.T) {
 func TestEmptyTables(t *testing.T) {
 	var after *cursor.Cursor
 	for _, resumed := range []bool{false, true} {
-		c := tables(t, recording(t, 1<<15), []string{"player_diff", "save_failure"}, nil, arrowipc.Options{})
+		c := tables(t, recording(t, 1<<15), []string{"player_diff", "save_failure"}, nil, arrowipc.Encoder{})
 		c.MaxEvents, c.Start.Cursor = 1000, after
 		rows := map[string]uint64{}
 		if err := stream.Run(t.Context(), c, func(f *frame.Frame) error {

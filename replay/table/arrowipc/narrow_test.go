@@ -31,7 +31,7 @@ func narrowed(t *testing.T, l *table.Layout) {
 	type move = teehistorian.PlayerDiff
 	set := table.NewSet(l)
 	set.TicksPerSecond = 50
-	encoder := arrowipc.NewEncoder(arrowipc.Options{Narrow: true})
+	encoder := &arrowipc.Encoder{Narrow: true}
 	var schema []byte
 	for i, test := range []struct {
 		what string
@@ -85,8 +85,8 @@ func TestNarrowSize(t *testing.T) {
 		e.PlayerDiff = teehistorian.PlayerDiff{ClientId: int32(i % 50), Dx: int32(i%80 - 40), X: int32(i)}
 		codec.AddRow(set, decoders.Position{Offset: int64(i)}, &e)
 	}
-	wide := len(encode(t, arrowipc.NewEncoder(arrowipc.Options{}), set).GetData())
-	if narrow := len(encode(t, arrowipc.NewEncoder(arrowipc.Options{Narrow: true}), set).GetData()); narrow > wide/4 {
+	wide := len(encode(t, &arrowipc.Encoder{}, set).GetData())
+	if narrow := len(encode(t, &arrowipc.Encoder{Narrow: true}, set).GetData()); narrow > wide/4 {
 		t.Errorf("%d bytes, %d with the types of the schema", narrow, wide)
 	}
 }
@@ -103,12 +103,8 @@ func layout(t *testing.T, columns []string) *table.Layout {
 // encode returns the one table of a set as a message.
 func encode(t *testing.T, e *arrowipc.Encoder, set *table.Set) *replaydv1.Table {
 	t.Helper()
-	b, err := e.Append(nil, 9, set)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var batch replaydv1.EventBatch
-	if err := proto.Unmarshal(b, &batch); err != nil || len(batch.GetTables()) != 1 {
+	if err := proto.Unmarshal(e.Append(nil, 9, set), &batch); err != nil || len(batch.GetTables()) != 1 {
 		t.Fatalf("%d tables, %v", len(batch.GetTables()), err)
 	}
 	return batch.GetTables()[0]

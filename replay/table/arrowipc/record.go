@@ -11,40 +11,34 @@ import (
 // Record returns the rows of a table as a record batch. schema is the schema of the table's layout and kind. The batch refers to
 // the memory of the columns, and is valid until their set is reset.
 func Record(t *table.Table, schema *arrow.Schema) arrow.RecordBatch {
-	w := begin(t.Rows)
-	defer w.free()
-	w.addAll(t.Columns)
-	columns := make([]arrow.Array, schema.NumFields())
-	nodes, parts, names := w.record.nodes, w.record.parts, w.names
-	for i := range columns {
-		columns[i] = array.MakeFromData(next(schema.Field(i).Type, &nodes, &parts, &names))
+	columns := make([]arrow.Array, 0, schema.NumFields())
+	for _, c := range table.Shown(t.Columns) {
+		columns = append(columns, array.MakeFromData(dataOf(schema.Field(len(columns)).Type, c)))
 	}
 	return array.NewRecordBatch(schema, columns, int64(t.Rows))
 }
 
-// next returns the first array that these describe, and removes it from them.
-func next(typ arrow.DataType, nodes *[]node, parts *[][]byte, names *[]message) arrow.ArrayData {
-	n := (*nodes)[0]
-	*nodes = (*nodes)[1:]
-	buffers := make([]*memory.Buffer, len(typ.Layout().Buffers))
-	for i, part := range (*parts)[:len(buffers)] {
-		if i > 0 || part != nil {
+// dataOf returns the first column, with those below it.
+func dataOf(typ arrow.DataType, columns []table.Column) arrow.ArrayData {
+	c := &columns[0]
+	buffers := buffersOf(appendParts(nil, c)...)
+	if c.Names != nil {
+		texts := array.NewData(names.ValueType, c.Names.Len(), buffersOf(nil, arrow.GetBytes(c.Names.Offsets), c.Names.Data), nil, 0, 0)
+		return array.NewDataWithDictionary(typ, c.Len, buffers, c.Nulls, 0, texts)
+	}
+	var below []arrow.ArrayData
+	for _, of := range table.Shown(columns[1:]) {
+		below = append(below, dataOf(typ.(arrow.NestedType).Fields()[len(below)].Type, of))
+	}
+	return array.NewData(typ, c.Len, buffers, below, c.Nulls, 0)
+}
+
+func buffersOf(parts ...[]byte) []*memory.Buffer {
+	buffers := make([]*memory.Buffer, len(parts))
+	for i, part := range parts {
+		if len(part) > 0 || i > 0 { // without missing values there is no first one
 			buffers[i] = memory.NewBufferBytes(part)
 		}
 	}
-	*parts = (*parts)[len(buffers):]
-	if typ.ID() == arrow.DICTIONARY {
-		d := (*names)[0]
-		*names = (*names)[1:]
-		ofTexts, partsOfTexts := d.nodes, d.parts // the message keeps its own, which are emptied for a later table
-		texts := next(arrow.BinaryTypes.String, &ofTexts, &partsOfTexts, nil)
-		return array.NewDataWithDictionary(typ, n.length, buffers, n.nulls, 0, texts.(*array.Data))
-	}
-	var below []arrow.ArrayData
-	if nested, ok := typ.(arrow.NestedType); ok {
-		for _, f := range nested.Fields() {
-			below = append(below, next(f.Type, nodes, parts, names))
-		}
-	}
-	return array.NewData(typ, n.length, buffers, below, n.nulls, 0)
+	return buffers
 }
