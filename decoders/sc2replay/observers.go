@@ -1,6 +1,8 @@
 package sc2replay
 
 import (
+	"bytes"
+
 	"github.com/replayd/replayd/decoders/sc2replay/names"
 	"github.com/replayd/replayd/decoders/sc2replay/protocol"
 )
@@ -33,8 +35,15 @@ func (p *Replay) mayChoosePlayers() bool {
 }
 
 // findObservers makes observers of the players that the map has not chosen, if it has chosen any. It reads the tracker's whole
-// contents unless a town hall stands from the beginning.
+// contents unless a town hall stands from the beginning, or too few are named in them at all, as in other kinds of games.
 func (p *Replay) findObservers(data []byte) {
+	named := 0
+	for name := range townHalls {
+		named += bytes.Count(data, []byte(name))
+	}
+	if named < leastChosen {
+		return
+	}
 	var s stream
 	var ev Event
 	s.open(protocol.Tracker, memberTracker, p.table, &contents{data: data, found: true}, layouts{})

@@ -3,6 +3,7 @@ package sc2replay_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,7 @@ func TestChosen(t *testing.T) {
 		want   string
 	}{
 		"as it is":         {func(*sc2test.Replay) {}, "Alice true 3, Bob false 3, Carol false 3, Dave true 3"},
+		"two town halls":   {func(r *sc2test.Replay) { r.Tracker = slices.Delete(r.Tracker, 9, 10) }, "Alice true 3, Bob false 3, Carol false 3, Dave true 3"},
 		"a late recruit":   {add(sc2test.Owned(90_000, 4, "Marine")), "Alice true 3, Bob false 3, Carol false 3, Dave false 3"},
 		"a structure":      {add(sc2test.Event{Loop: 900, User: 16, Name: "UnitInit", Value: sc2test.Owned(0, 1, "Bunker").Value}), "Alice false 3, Bob false 3, Carol false 3, Dave true 3"},
 		"a gift":           {add(sc2test.Event{Loop: 900, User: 16, Name: "UnitOwnerChange", Value: sc2test.Owned(0, 1, "").Value}), "Alice false 3, Bob false 3, Carol false 3, Dave true 3"},
