@@ -124,8 +124,9 @@ func (w *Window) Fill() error {
 		copy(bigger, w.buf[:w.w])
 		w.buf = bigger
 	}
+	end := min(len(w.buf), w.w+max(windowStart, w.w-w.r)) // more at a time would leave the processor's caches before it is decoded
 	for range 8 {
-		n, err := w.src.Read(w.buf[w.w:])
+		n, err := w.src.Read(w.buf[w.w:end])
 		if n > 0 {
 			w.w += n
 			return nil

@@ -3,6 +3,7 @@ package decoders_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 	"testing/iotest"
 
@@ -59,5 +60,32 @@ func TestWindowBounds(t *testing.T) {
 		if !errors.Is(err, decoders.ErrWindow) || len(w.Bytes()) != most {
 			t.Errorf("%d bytes are lent: %d are there, then %v", lent, len(w.Bytes()), err)
 		}
+	}
+}
+
+// sizes is a source that notes how many bytes are asked for at a time, and has them.
+type sizes []int
+
+func (s *sizes) Read(p []byte) (int, error) {
+	*s = append(*s, len(p))
+	return len(p), nil
+}
+
+// TestWindowReads: a window reads 64 KiB at a time, and for a record that is longer as much again as is there of it, so that it is whole after
+// few reads.
+func TestWindowReads(t *testing.T) {
+	var asked sizes
+	w := decoders.NewWindow(&asked, 0, 4<<20)
+	for w.Lend(make([]byte, 0, 512<<10)); len(w.Bytes()) < 1<<20; {
+		if err := w.Fill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		w.Advance(len(w.Bytes()) - 1<<10)
+		_ = w.Fill()
+	}
+	if want := (sizes{64 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 64 << 10, 64 << 10}); !slices.Equal(asked, want) {
+		t.Errorf("reads of %d bytes, want %d", asked, want)
 	}
 }
