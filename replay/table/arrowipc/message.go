@@ -1,6 +1,7 @@
 package arrowipc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -18,7 +19,9 @@ type message struct {
 	buffers []byte   // for every buffer its place in the body and its size
 	parts   [][]byte // the bytes of these buffers, of which the first of an array marks missing values
 	body    int      // the size of the body, which has the buffers
-	head    []byte   // what the message has before its body, once it is sealed
+	zeros   int      // the size of the last buffer of zeros in it, and its place. Shorter ones behind it are in the same place
+	zerosAt int
+	head    []byte // what the message has before its body, once it is sealed
 }
 
 // workspace is the memory that encoding a table takes, whose messages it holds: those of the dictionaries, whose ids are their indices,
@@ -43,7 +46,7 @@ func begin(rows int, compress bool) *workspace {
 func (w *workspace) free() {
 	for _, m := range w.all {
 		clear(m.parts)
-		m.nodes, m.buffers, m.parts, m.body = m.nodes[:0], m.buffers[:0], m.parts[:0], 0
+		m.nodes, m.buffers, m.parts, m.body, m.zeros = m.nodes[:0], m.buffers[:0], m.parts[:0], 0, 0
 	}
 	w.names = w.names[:0]
 	workspaces.Put(w)
@@ -106,10 +109,23 @@ func (w *workspace) add(m *message, length, nulls int, parts ...[]byte) {
 		if w.compress && len(part) > 0 {
 			part = w.pack(part)
 		}
-		m.buffers = words(m.buffers, m.body, len(part))
+		at, size := m.body, len(part)
+		switch {
+		case !zero(part):
+		case size <= m.zeros:
+			at, part = m.zerosAt, nil
+		default:
+			m.zerosAt, m.zeros = at, size
+		}
+		m.buffers = words(m.buffers, at, size)
 		m.parts = append(m.parts, part)
 		m.body += padded(len(part))
 	}
+}
+
+// zero reports whether a buffer has only zeros, as those of a column without values have.
+func zero(part []byte) bool {
+	return len(part) > 0 && part[0] == 0 && bytes.Equal(part[1:], part[:len(part)-1])
 }
 
 // prefixBytes is the size of what is before the metadata of a message: ones, and the size of the metadata.

@@ -196,6 +196,37 @@ func TestPacked(t *testing.T) {
 	}
 }
 
+// TestZeros: a buffer of zeros, such as those of columns without values, takes no room behind one that is as long.
+func TestZeros(t *testing.T) {
+	var fields []table.Field
+	for i, typ := range []table.Type{table.Uint32, table.Uint64, table.Uint32, table.Text, table.Uint64, table.Bool} {
+		fields = append(fields, table.Field{Name: string(rune('a' + i)), Type: typ, Nullable: true})
+	}
+	layout := (&table.Format{Name: "one", Kinds: []table.Kind{{}, {Name: "thing", Fields: fields}}}).Layout(false)
+	set := table.NewSet(layout)
+	set.TicksPerSecond = 1
+	for _, rows := range []int{1000, 10} {
+		set.Reset()
+		for i := range rows {
+			c := set.Begin(1, decoders.Position{Offset: int64(i), Index: 1}, int32(i))
+			for j := range c {
+				if j == 2 {
+					c[j].Uint32(uint32(i))
+				} else {
+					c[j].Null()
+				}
+			}
+		}
+		of, want := encode(t, new(arrowipc.Encoder), set), jsonOf(t, arrowipc.Record(set.Table(1), arrowipc.Schema(layout, 1)))
+		if got := rowsOf(t, slices.Concat(of.GetSchema(), of.GetData())); !bytes.Equal(got, want) {
+			t.Error(differ(got, want))
+		}
+		if most := rows*(8+8+4+8+4+8+4) + 1<<10; len(of.GetData()) > most { // four columns of all tables, the first two without values, and the third
+			t.Errorf("%d rows take %d bytes, want at most %d", rows, len(of.GetData()), most)
+		}
+	}
+}
+
 // differ returns the first lines that differ.
 func differ(got, want []byte) string {
 	for {
