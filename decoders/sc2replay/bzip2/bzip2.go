@@ -292,31 +292,42 @@ func (d *decoder) reserve(n int) {
 
 // expand undoes the run-length coding that precedes the sorting: a count of repetitions follows every four equal bytes.
 func (d *decoder) expand(dst, text []byte) ([]byte, error) {
-	equal, last := 0, -1
-	start := 0 // text[start:i] is to be copied
-	for i, c := range text {
-		b := int(c)
-		if equal == 4 {
-			if len(dst)+i-start+b > d.end {
-				return dst, decoders.ErrLimit
-			}
-			dst = append(dst, text[start:i]...)
-			for range b {
-				dst = append(dst, byte(last))
-			}
-			start, equal, last = i+1, 0, -1
-			continue
+	for {
+		n, more := equalBytes(text), 0
+		if n < len(text) {
+			more = int(text[n])
 		}
-		if b == last {
-			equal++
-		} else {
-			equal, last = 1, b
+		if len(dst)+n+more > d.end {
+			return dst, decoders.ErrLimit
+		}
+		dst = append(dst, text[:n]...)
+		if n == len(text) {
+			return dst, nil
+		}
+		for range more {
+			dst = append(dst, text[n-1])
+		}
+		text = text[n+1:]
+	}
+}
+
+// equalBytes returns where the first four equal bytes of a text end, or its length if it has none.
+func equalBytes(text []byte) int {
+	const low, span = 0x7F7F7F7F7F7F7F7F, 6 // four bytes begin at one of so many in a word
+	i := 0
+	for ; i+9 <= len(text); i += span {
+		differ := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[i+1:])
+		same := ^((differ&low + low) | differ | low) // the highest bit of each byte that equals the next one
+		if same &= same >> 8 & (same >> 16); same != 0 {
+			return i + bits.TrailingZeros64(same)/8 + 4
 		}
 	}
-	if len(dst)+len(text)-start > d.end {
-		return dst, decoders.ErrLimit
+	for ; i+4 <= len(text); i++ {
+		if b := text[i]; text[i+1] == b && text[i+2] == b && text[i+3] == b {
+			return i + 4
+		}
 	}
-	return append(dst, text[start:]...), nil
+	return len(text)
 }
 
 // checksum is CRC-32 with bits in the reverse order of hash/crc32. Reversing both bytes and result allows using its

@@ -15,6 +15,7 @@ import (
 
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/decoders/sc2replay/bzip2"
+	"github.com/replayd/replayd/decoders/sc2replay/sc2test"
 )
 
 // packed returns streams of the reference implementation: see testdata/README.
@@ -99,6 +100,26 @@ func TestDamage(t *testing.T) {
 		for cut := range min(len(src), 2000) {
 			if _, err := bzip2.Append(nil, src[:cut], 1<<20); err == nil {
 				t.Fatalf("%s cut to %d bytes was accepted", name, cut)
+			}
+		}
+	}
+}
+
+// TestRuns: equal bytes, of any number at any place, are those that were compressed, and no byte more than the limit.
+func TestRuns(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		var data []byte
+		for range rnd.IntN(12) {
+			data = append(data, bytes.Repeat([]byte{"\x00\x80a"[rnd.IntN(3)]}, []int{1, 1, 2, 3, 4, 5, 20, 259, 260}[rnd.IntN(9)])...)
+		}
+		src := sc2test.Compress(data)
+		if got, err := bzip2.Append(nil, src, len(data)); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%v instead of %v: %v", got, data, err)
+		}
+		if limit := rnd.IntN(len(data) + 1); limit < len(data) {
+			if got, err := bzip2.Append(nil, src, limit); !errors.Is(err, decoders.ErrLimit) || len(got) > limit {
+				t.Fatalf("%d bytes of %d, with a limit of %d: %v", len(got), len(data), limit, err)
 			}
 		}
 	}
