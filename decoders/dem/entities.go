@@ -321,19 +321,12 @@ func (e *entityReader) size() int {
 
 // hideEntity removes an entity from the recorder's view.
 func (d *Decoder) hideEntity(ev *Event, index int) bool {
-	emit := d.out.want(KindEntityLeft, slotAfter)
 	old := d.world.store.Slots[index]
-	if old == nil {
-		return false
+	if old != nil {
+		old.Mention()
+		old.Active = false
 	}
-	old.Mention()
-	old.Active = false
-	if !emit || !old.Class.Wanted {
-		return false
-	}
-	ev.Kind = KindEntityLeft
-	ev.EntityLeft = EntityLeft{Index: uint32(index), Class: old.Class.Name, Serial: old.Serial}
-	return true
+	return d.emitVisibility(ev, old, false, true)
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {

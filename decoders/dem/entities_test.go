@@ -57,6 +57,11 @@ func unreadable() demtest.Value {
 	return demtest.Value{Path: []int{4}, Write: func(w *demtest.Bits) { w.Bits(0x0abc, 13) }}
 }
 
+// at is a number at a path.
+func at(v uint64, path ...int) demtest.Value {
+	return demtest.Value{Path: path, Write: func(w *demtest.Bits) { w.Varint(v) }}
+}
+
 // script plays packets of entities of one class, whose default has m_n = 1, and returns what was told of them.
 func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]string, dem.Stats) {
 	t.Helper()
@@ -71,10 +76,15 @@ func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]strin
 	d.Record(demtest.CmdSendTables, -1, demtest.SendTables(
 		demtest.Serializer{Name: "A", Fields: []demtest.Field{{Name: "m_a", Type: "uint32"}}},
 		demtest.Serializer{Name: "B", Fields: []demtest.Field{{Name: "m_b", Type: "uint32"}}},
+		demtest.Serializer{Name: "CBodyComponent", Fields: []demtest.Field{
+			{Name: "m_cellX", Type: "uint16"}, {Name: "m_vecX", Type: "float32"}, {Name: "m_cellY", Type: "uint16"}, {Name: "m_vecY", Type: "float32"},
+			{Name: "m_cellZ", Type: "uint16"}, {Name: "m_vecZ", Type: "float32"}, {Name: "m_hParent", Type: "CGameSceneNodeHandle"},
+		}},
 		demtest.Serializer{Name: "C", Fields: []demtest.Field{
 			{Name: "m_n", Type: "uint32"}, {Name: "m_s", Type: "CUtlString"}, {Name: "m_list", Type: "CUtlVector< CUtlString >"},
 			{Name: "m_p", Type: "A*", Serializer: "A", Polymorphic: []string{"B"}},
-			{Name: "m_new", Type: "SomeFloat_t"},
+			{Name: "m_new", Type: "SomeFloat_t"}, {Name: "m_iTeamNum", Type: "uint8"}, {Name: "m_last", Type: "uint32"},
+			{Name: "CBodyComponent", Type: "CBodyComponent", Serializer: "CBodyComponent"},
 		}},
 	))
 	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
@@ -94,6 +104,11 @@ func script(t *testing.T, packets ...func(d *demtest.Demo, tick int32)) ([]strin
 		}
 		s := readable(decoder, ev)
 		s = strings.NewReplacer("entity_", "", "\n\t", " ", " C", "").Replace(s)
+		if ev.Kind == dem.KindEntityUpdated {
+			for _, f := range ev.EntityUpdated.Fields {
+				s += strings.TrimRight(" "+string(f.Name), " ")
+			}
+		}
 		out = append(out, s)
 	})
 	if err != nil {
@@ -254,6 +269,58 @@ func TestEntities(t *testing.T) {
 			"1 updated 1/10 m_n uint 3 m_new  m_s  m_list ", "1 fault", "2 updated 1/10 m_s text \"three\"",
 			"at last 1/10 active=true m_n=i3 m_s=s\"three\" m_p=btrue m_p.m_b=i8",
 		}, func(s dem.Stats) bool { return s.FieldsLost == 3 }},
+		{"usual fields of an update that ends elsewhere", []func(*demtest.Demo, int32){first,
+			packet(true, func(e *demtest.Entities) { e.Update(1, number(2)); e.Update(3, number(2)) }),
+			packet(true, func(e *demtest.Entities) {
+				e.Update(1, number(3), demtest.Value{Path: []int{0}, Write: func(*demtest.Bits) {}})
+				e.Update(3, demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.Varint(4); w.Bits(0, 3) }})
+			}),
+			packet(true, func(e *demtest.Entities) {
+				e.Update(1, demtest.Value{Path: []int{0}, Write: func(*demtest.Bits) {}})
+				e.Update(3, number(5))
+			}),
+		}, []string{
+			"0 created 1/10 m_n uint 1 m_s text \"one\"", "0 created 3/30 m_n uint 1", "1 updated 1/10 m_n uint 2", "1 updated 3/30 m_n uint 2",
+			"2 updated 1/10 m_n  m_n ", "2 fault", "2 updated 3/30 m_n ", "2 fault", "3 updated 1/10 m_n ", "3 fault", "3 updated 3/30 m_n uint 5",
+			"at last 1/10 active=true m_s=s\"one\"", "at last 3/30 active=true m_n=i5",
+		}, func(s dem.Stats) bool {
+			return s.EntityUpdates == 8 && s.EntityMismatches == 3 && s.Fields == 9 && s.FieldsLost == 4
+		}},
+		{"the same fields again, with names and without", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) { e.Create(1, 0, 10); e.Create(3, 0, 30) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, at(2, 5)); e.Update(3, number(2)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, at(3, 5)); e.Update(3, number(3)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, at(2, 5)); e.Update(3, number(4)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(3, at(3, 5)) }), // it has fewer cells than the other
+		}, []string{
+			"0 created 1/10 m_n uint 1", "0 created 3/30 m_n uint 1",
+			"1 updated 1/10 m_iTeamNum uint 2 Terrorist", "1 updated 3/30 m_n uint 2",
+			"2 updated 1/10 m_iTeamNum uint 3 CounterTerrorist", "2 updated 3/30 m_n uint 3",
+			"3 updated 1/10 m_iTeamNum uint 2 Terrorist", "3 updated 3/30 m_n uint 4", "4 updated 3/30 m_iTeamNum uint 3 CounterTerrorist",
+			"at last 1/10 active=true m_n=i1 m_iTeamNum=i2", "at last 3/30 active=true m_n=i4 m_iTeamNum=i3",
+		}, nil},
+		{"what is attached to another has no place", []func(*demtest.Demo, int32){
+			packet(false, func(e *demtest.Entities) {
+				values := []demtest.Value{{Path: []int{7}, Write: func(w *demtest.Bits) { w.Bool(true) }}}
+				for i := range 3 {
+					offset := demtest.Value{Path: []int{7, 2*i + 1}, Write: func(w *demtest.Bits) { w.Float32(0.5) }}
+					values = append(values, at(32, 7, 2*i), offset)
+				}
+				e.Create(1, 0, 10, values...)
+			}),
+			packet(true, func(e *demtest.Entities) { e.Update(1, at(9, 7, 6)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, at(1<<24-1, 7, 6)) }),
+			packet(true, func(e *demtest.Entities) { e.Update(1, at(8, 7, 6)) }),
+		}, []string{
+			"0 created 1/10 m_n uint 1 CBodyComponent bool true CBodyComponent.m_cellX uint 32 CBodyComponent.m_vecX float 0.5 " +
+				"CBodyComponent.m_cellY uint 32 CBodyComponent.m_vecY float 0.5 CBodyComponent.m_cellZ uint 32 CBodyComponent.m_vecZ float 0.5 " +
+				"CBodyComponent.place vector {X:0.5 Y:0.5 Z:0.5}",
+			"1 updated 1/10 CBodyComponent.m_hParent handle 9 CBodyComponent.place ",
+			"2 updated 1/10 CBodyComponent.m_hParent handle 16777215 CBodyComponent.place vector {X:0.5 Y:0.5 Z:0.5}",
+			"3 updated 1/10 CBodyComponent.m_hParent handle 8 CBodyComponent.place ",
+			"at last 1/10 active=true m_n=i1 CBodyComponent=btrue CBodyComponent.m_cellX=i32 CBodyComponent.m_vecX=f3f000000 " +
+				"CBodyComponent.m_cellY=i32 CBodyComponent.m_vecY=f3f000000 CBodyComponent.m_cellZ=i32 CBodyComponent.m_vecZ=f3f000000 CBodyComponent.m_hParent=i8",
+		}, nil},
 		{"a type that nobody knows is read in the only way that there is", []func(*demtest.Demo, int32){
 			packet(false, func(e *demtest.Entities) {
 				e.Create(1, 0, 10, number(2), unknown(1.5), name("one"))

@@ -121,16 +121,10 @@ func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 }
 
 // changesPlace fills f with the place of an entity after an update of its body. It returns false if the place was and is unknown:
-// then there is nothing to deliver.
-func (w *world) changesPlace(f *FieldValue, ent *entity.Entity, u *entity.Update) bool {
-	if w.fillPlace(f, ent) {
-		return true
-	}
-	// The entity is attached to another one now, or a part of its place could not be read.
-	lost := slices.ContainsFunc(u.Lost, func(n *entity.Node) bool { return n.Body })
-	return w.meanings.game.cellWidth() != 0 && (lost || slices.ContainsFunc(u.Changes, func(ch entity.Change) bool {
-		return ent.Class.Body.Has(entity.BodyParent, ch.Node.Cell)
-	}))
+// then there is nothing to deliver. gone says that the update attached the entity to another one, or that a part of its place could not be
+// read.
+func (w *world) changesPlace(f *FieldValue, ent *entity.Entity, gone bool) bool {
+	return w.fillPlace(f, ent) || gone && w.meanings.game.cellWidth() != 0
 }
 
 // roster locates the names and heroes of Dota's players in the entity of the class CDOTA_PlayerResource.

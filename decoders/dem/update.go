@@ -2,9 +2,11 @@ package dem
 
 import (
 	"errors"
+	"math"
 
 	"github.com/replayd/replayd/decoders/bits"
 	"github.com/replayd/replayd/decoders/dem/internal/entity"
+	"github.com/replayd/replayd/decoders/dem/internal/value"
 )
 
 // updateEntity reads an update of an entity.
@@ -24,11 +26,6 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		d.skipPacket(e.index, nil, errEntitySize)
 		return false
 	}
-	kind := KindEntityUpdated
-	if entered {
-		kind = KindEntityEntered
-	}
-	emit := d.out.want(kind, slotAfter)
 	if ent == nil {
 		d.stats.EntityUnknown++
 		if size < 0 {
@@ -39,74 +36,102 @@ func (d *Decoder) updateEntity(ev *Event) bool {
 		return false
 	}
 	ent.Mention()
-	c := ent.Class
 	if !ent.Decoded && size >= 0 {
 		r.Skip(size)
 		d.stats.EntitySkips++
 		return false
 	}
+	return d.updateAny(ev, ent, size, entered)
+}
+
+// updateAny reads an update of an entity. size is its announced size, or -1.
+func (d *Decoder) updateAny(ev *Event, ent *entity.Entity, size int, entered bool) bool {
+	c, w := ent.Class, &d.world
+	kind := KindEntityUpdated
+	if entered {
+		kind = KindEntityEntered
+	}
+	emit := d.out.want(kind, slotAfter) && c.Wanted
 	read := d.readUpdate(ent, c, size)
 	if c.Rules {
 		d.match.clock.update(d, ent)
 	}
-	if !emit || !c.Wanted {
-		return false
-	}
-	if kind == KindEntityEntered {
-		// The entity entered the view, even if its update could not be read.
-		fields := d.world.fillChanges(ev.EntityEntered.Fields, ent, false)
+	switch {
+	case emit && entered: // even if its update could not be read
+		fields := w.fillChanges(ev.EntityEntered.Fields, ent)
 		ev.Kind = kind
-		ev.EntityEntered = EntityEntered{Index: uint32(e.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
-		return len(fields) > 0 || !d.world.narrowed
+		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
+		return len(fields) > 0 || !w.narrowed
+	case emit && read:
+		return d.updated(ev, ent, w.fillChanges(ev.EntityUpdated.Fields, ent))
 	}
-	if !read {
-		return false
-	}
-	out := &ev.EntityUpdated
-	out.Fields = d.world.fillChanges(out.Fields, ent, false)
-	out.Index, out.Class, out.Serial = uint32(e.index), c.Name, ent.Serial
-	ev.Kind = kind
-	return len(out.Fields) > 0 || !d.world.narrowed
+	return false
 }
 
-// updateSized reads an update of announced size, of a decoded entity that stays in or out of view.
+// updated fills ev with an EntityUpdated. It returns false when fields changed, but no selected one.
+func (d *Decoder) updated(ev *Event, ent *entity.Entity, fields []FieldValue) bool {
+	ev.Kind = KindEntityUpdated
+	ev.EntityUpdated = EntityUpdated{Index: uint32(d.ents.index), Class: ent.Class.Name, Serial: ent.Serial, Fields: fields}
+	return len(fields) > 0 || !d.world.narrowed
+}
+
+// updateSized reads an update of announced size, of a decoded entity that stays in or out of view. It does what updateAny does, but reads,
+// applies and delivers each value at once if the paths are known and the values lie in cells, as nearly always. An update that does not end
+// where it should is read again, which gives each of its fields another value, or none.
 func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
-	c := ent.Class
+	c, w, r := ent.Class, &d.world, &d.ents.bits
 	if !d.out.want(KindEntityUpdated, slotAfter) || !c.Wanted {
-		d.readUpdate(ent, c, size)
-		if c.Rules {
-			d.match.clock.update(d, ent)
-		}
-		return false
+		return d.updateAny(ev, ent, size, false)
 	}
-	u := &d.world.update
-	if c.Narrow && u.Unwanted(&d.ents.bits, c) {
-		d.ents.bits.Skip(size)
+	l := w.update.Known(r, c)
+	if l != nil && c.Narrow && !l.Wanted {
+		r.Skip(size)
 		ent.Narrowed = true
 		d.stats.EntitySkips++
 		return false
 	}
-	out := &ev.EntityUpdated
-	start, read := d.ents.bits.Pos(), true
-	d.stats.EntityUpdates++
-	u.Room = d.world.store.Room()
-	err := u.ReadSized(&d.ents.bits, c, &ent.State, size, 0)
-	if err == nil && u.Fits(c, &ent.State) {
-		d.countFields(u)
-		out.Fields = d.world.fillChanges(out.Fields, ent, true)
-		d.world.store.Count(ent)
-	} else if read = d.finishUpdate(ent, c, start, size, err); read {
-		out.Fields = d.world.fillChanges(out.Fields, ent, false)
+	if l == nil || !l.Plain(&ent.State) {
+		return d.updateAny(ev, ent, size, false)
 	}
+	start, all := r.Pos(), len(l.Nodes)
+	r.Skip(int(l.Size))
+	fields := sized(ev.EntityUpdated.Fields, all+1)
+	n, moved, gone := 0, false, false
+	for _, node := range l.Nodes {
+		cell, f := &ent.Cells[node.Cell], &fields[n]
+		f.Field = node.Name
+		switch codec := &node.Codec; codec.Op {
+		case value.OpFloat: // seven of ten values
+			v := codec.ReadFloat(r, w.update.Tick)
+			*cell = value.Cell{Word: uint64(math.Float32bits(v)), Kind: value.Float}
+			f.ValueCase, f.Float = FieldValueValueFloat, v
+		case value.OpInt32:
+			v := int64(r.Varint32())
+			*cell = value.Cell{Word: uint64(v), Kind: value.Int}
+			f.ValueCase, f.Int = FieldValueValueInt, v
+		default:
+			*cell = codec.Read(r, nil, w.update.Tick)
+			fill(f, cell, nil, nil)
+		}
+		moved, gone = moved || node.Body, gone || node.Parent
+		if !c.Wants(node) {
+			continue
+		}
+		if node.Marked || f.HasName || f.HasUnproven {
+			w.mark(f, node, cell)
+		}
+		n++
+	}
+	if r.Pos() != start+size || r.Overrun() {
+		r.Seek(start)
+		return d.updateAny(ev, ent, size, false)
+	}
+	d.stats.EntityUpdates++
+	d.stats.Fields += int64(all)
 	if c.Rules {
 		d.match.clock.update(d, ent)
 	}
-	if !read {
-		return false
-	}
-	out.Index, out.Class, out.Serial = uint32(d.ents.index), c.Name, ent.Serial
-	ev.Kind = KindEntityUpdated
-	return len(out.Fields) > 0 || !d.world.narrowed
+	return d.updated(ev, ent, w.closeFields(fields, n, all, ent, moved, gone))
 }
 
 // readVisibility reads whether an entity is within the recorder's view, and reports whether it entered or left. only says that no
@@ -228,21 +253,16 @@ func (d *Decoder) blame(f *Fault, n *entity.Node) {
 }
 
 // fillChanges fills fields with the wanted changes of the update, then with the wanted fields that changed to unreadable values,
-// without a value, and then with the entity's place, if that changed. With apply, it also applies each change, so that each is
-// visited once.
-func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool) []FieldValue {
+// without a value, and then with the entity's place, if that changed.
+func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity) []FieldValue {
 	u := &w.update
 	w.floats = w.floats[:0]
 	all := len(u.Changes) + len(u.Lost)
 	fields = sized(fields, all+1)
-	n := 0
-	moved := false
+	n, moved, gone := 0, false, false
 	for i := range u.Changes {
 		ch := &u.Changes[i]
-		if apply && !ent.Set(ch) {
-			u.SetAny(ent.Class, &ent.State, ch)
-		}
-		moved = moved || ch.Node.Body
+		moved, gone = moved || ch.Node.Body, gone || ch.Node.Parent
 		if !ent.Class.Wants(ch.Node) {
 			continue
 		}
@@ -255,14 +275,19 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity, apply bool)
 		n++
 	}
 	for _, lost := range u.Lost {
-		moved = moved || lost.Body
+		moved, gone = moved || lost.Body, gone || lost.Body
 		if ent.Class.Wants(lost) {
 			fields[n] = FieldValue{Field: lost.Name}
 			n++
 		}
 	}
+	return w.closeFields(fields, n, all, ent, moved, gone)
+}
+
+// closeFields returns the first n fields, of all that an update changed, and the entity's place if the update moved it. gone is that of changesPlace.
+func (w *world) closeFields(fields []FieldValue, n, all int, ent *entity.Entity, moved, gone bool) []FieldValue {
 	// If nobody wants the place, it counts only as a field that is left out, and only if no others are.
-	if moved && (ent.Class.PlaceWanted || n == all) && w.changesPlace(&fields[n], ent, u) {
+	if moved && (ent.Class.PlaceWanted || n == all) && w.changesPlace(&fields[n], ent, gone) {
 		all++
 		if ent.Class.PlaceWanted {
 			n++

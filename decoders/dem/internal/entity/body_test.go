@@ -41,12 +41,11 @@ func TestBody(t *testing.T) {
 			if typ > 0 {
 				kids = class.Root.Kids[0].of(int(typ))
 			}
-			node := kids[field]
-			if !class.Body.Has(part, node.Cell) || class.Body.Has(BodyOffset, node.Cell) {
-				t.Errorf("part %d of type %d: its cell is not known", part, typ)
+			if node := kids[field]; !node.Body || node.Parent != (part == BodyParent) {
+				t.Errorf("part %d of type %d: its node does not say so", part, typ)
 			}
 			for i, b := range before {
-				if b.Has(part, node.Cell) {
+				if got := b.Of(state, part); got.Kind != value.None && got.Word == want {
 					t.Errorf("body %d was changed", i)
 				}
 			}

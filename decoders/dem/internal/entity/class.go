@@ -15,31 +15,31 @@ import (
 type Class struct {
 	Id   int32
 	Name uint32 // its number, see Names.Intern
-	Root *Node  // nil when the schema has no serializer of that name
 	// replaced counts the replacements of the class's nodes. Replaced nodes may lack nodes below them.
 	replaced uint32
-	// Cells is the number of cells of an entity of the class so far: one for each field that was ever met.
-	Cells int
-	// wanted says for each cell whether its field is delivered. It is nil when all fields are.
-	wanted []bool
-	chosen chosen
 	// Wanted reports whether events of the class are delivered. Decoded reports whether its entities are decoded: for their
 	// events, for faults or for the clock.
 	Wanted, Decoded bool
 	// Narrow reports whether updates that change no delivered field may be skipped: nobody asks for faults in them, or for the
 	// other fields.
 	Narrow bool
+	// PlaceWanted reports whether the places of its entities are delivered.
+	PlaceWanted bool
 	// Rules is set for the class that holds Dota's clock. Roster is set for the class that holds the names of Dota's players.
 	Rules, Roster bool
 	// Rounds is set for the class that counts the rounds of Counter-Strike 2.
 	Rounds bool
 	// Ward is set for the classes of Dota's wards.
 	Ward bool
+	// wanted says for each cell whether its field is delivered. It is nil when all fields are.
+	wanted []bool
+	Body   *Body // nil when its entities have no place
+	Root   *Node // nil when the schema has no serializer of that name
+	// Cells is the number of cells of an entity of the class so far: one for each field that was ever met.
+	Cells  int
+	chosen chosen
 	// Side is the number, from 1, of the side whose counts the class holds in Dota; 0 for other classes.
 	Side int
-	// PlaceWanted reports whether the places of its entities are delivered.
-	PlaceWanted bool
-	Body        *Body // nil when its entities have no place
 
 	Baseline Baseline
 }
@@ -128,6 +128,7 @@ type Node struct {
 	Elem   bool  // an element that is a value: its codec is the field's codec of elements
 	many   bool  // an object that may be of several types
 	Body   bool  // the value is part of the entity's place
+	Parent bool  // and says to which other one it is relative
 	Marked bool  // the value has a name, or may be uncertain
 	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
 	Kids []*Node

@@ -96,11 +96,6 @@ func (b *Body) ofFurther(s *State, part int) *value.Cell {
 	return &absent
 }
 
-// Has reports whether a cell belongs to a part.
-func (b *Body) Has(part int, cell int32) bool {
-	return b.first[part] == cell || slices.Contains(b.further[part], cell)
-}
-
 // bodies is the name of the object with an entity's place, and placeName the name of the place in it.
 const (
 	bodies    = "CBodyComponent"
@@ -137,7 +132,7 @@ func (t *Tree) addToBody(c *Class, parent, n *Node) {
 		b.Guessed = append(slices.Clip(b.Guessed), GuessedPart{n.Cell, n.Guess})
 	}
 	c.Body = b
-	n.Body = true
+	n.Body, n.Parent = true, part == BodyParent
 }
 
 // wantsField reports whether the field with a name is wanted.

@@ -1,6 +1,10 @@
 package entity
 
-import "github.com/replayd/replayd/decoders/bits"
+import (
+	"math"
+
+	"github.com/replayd/replayd/decoders/bits"
+)
 
 // recent remembers lists of paths that updates began with, and the nodes that the paths lead to. Entities of a class change the
 // same fields again and again: of a thousand lists of a game, all but three were read before. The code of a list ends itself, so
@@ -10,23 +14,27 @@ import "github.com/replayd/replayd/decoders/bits"
 // select. A list with still fewer bits may be in several sets. There are few sets until many lists were kept: a stream of few classes takes no
 // more. The zero value is empty.
 type recent struct {
-	short, long [][2]list // of one length, a power of 2; empty until the first list is kept
+	short, long [][2]List // of one length, a power of 2; empty until the first list is kept
 	shift       int       // 64 without the bits of a set's number
 	kept        int       // the number of lists since they have that length
 	nodes       []*Node   // memory for lists' nodes
 }
 
-// list is a list of paths of a class. It takes 64 bytes, one cache line.
-type list struct {
+// List is a list of paths of a class. It takes 64 bytes, one cache line.
+type List struct {
 	class    *Class
-	replaced uint32 // how often nodes of the class had been replaced when the list was kept
-	size     uint8  // the number of its bits
-	wanted   bool   // a field that the paths lead to is delivered, or the place that it is part of
-	bits     uint64 // its first bits
-	mask     uint64 // the mask of these
-	more     uint64 // the bits after them
-	nodes    []*Node
+	replaced uint32  // how often nodes of the class had been replaced when the list was kept
+	cells    int32   // see Plain
+	bits     uint64  // its first bits, below which are zeros
+	more     uint64  // the bits after them
+	Nodes    []*Node // to which the paths lead
+	shift    uint8   // how many of a word's bits are not among the first
+	Size     uint8   // the number of its bits
+	Wanted   bool    // a field that the paths lead to is delivered, or the place that it is part of
 }
+
+// Plain reports whether each value lies in a cell that the state has, and no other value depends on it.
+func (e *List) Plain(s *State) bool { return int(e.cells) <= len(s.Cells) }
 
 const (
 	firstBits = 6            // bits of a set's number at first
@@ -45,7 +53,7 @@ func (l *recent) setOf(c *Class, w uint64, first int) uint64 {
 }
 
 // find returns the class's list with which the next bits of r begin, or nil. It is valid until the next call.
-func (l *recent) find(c *Class, r *bits.Reader) *list {
+func (l *recent) find(c *Class, r *bits.Reader) *List {
 	if len(l.short) == 0 {
 		return nil
 	}
@@ -70,13 +78,13 @@ func (l *recent) find(c *Class, r *bits.Reader) *list {
 }
 
 // begins reports whether w begins with the first bits of the list, and the list belongs to the class.
-func (e *list) begins(c *Class, w uint64) bool {
-	return w&e.mask == e.bits && e.class == c && e.replaced == c.replaced
+func (e *List) begins(c *Class, w uint64) bool {
+	return w<<(e.shift&63) == e.bits && e.class == c && e.replaced == c.replaced
 }
 
 // ends reports whether the bits at r, which begin with the list's first bits, continue with its other bits.
-func (e *list) ends(r *bits.Reader) bool {
-	return e.size <= peekBits || behind(*r, int(e.size)) == e.more
+func (e *List) ends(r *bits.Reader) bool {
+	return e.Size <= peekBits || behind(*r, int(e.Size)) == e.more
 }
 
 // behind returns the bits of a list at r, of size bits, after its first bits.
@@ -106,30 +114,33 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	}
 	set[0], set[1] = set[1], set[0]
 	e := &set[0]
-	if len(changes) > cap(e.nodes) {
+	if len(changes) > cap(e.Nodes) {
 		if len(changes) > len(l.nodes) {
 			l.nodes = make([]*Node, 1024)
 		}
-		e.nodes, l.nodes = l.nodes[:0:len(changes)], l.nodes[len(changes):]
+		e.Nodes, l.nodes = l.nodes[:0:len(changes)], l.nodes[len(changes):]
 	}
-	e.nodes, e.wanted = e.nodes[:0], false
+	e.Nodes, e.Wanted, e.cells = e.Nodes[:0], false, 0
 	for i := range changes {
 		n := changes[i].Node
-		e.nodes = append(e.nodes, n)
-		e.wanted = e.wanted || c.Wants(n) || n.Body && c.PlaceWanted
+		e.Nodes = append(e.Nodes, n)
+		e.Wanted = e.Wanted || c.Wants(n) || n.Body && c.PlaceWanted
+		if e.cells = max(e.cells, n.Cell+1); !changes[i].Cell.Kind.Plain() {
+			e.cells = math.MaxInt32
+		}
 	}
-	e.class, e.replaced, e.size, e.mask = c, c.replaced, uint8(size), 1<<min(size, peekBits)-1
-	e.bits = w & e.mask
+	e.class, e.replaced, e.Size, e.shift = c, c.replaced, uint8(size), uint8(64-min(size, peekBits))
+	e.bits = w << e.shift
 	if size > peekBits {
 		e.more = behind(r, size)
 	}
 }
 
 // emptied returns n empty sets, in the memory of others if they fit.
-func emptied(sets [][2]list, n int) [][2]list {
+func emptied(sets [][2]List, n int) [][2]List {
 	clear(sets)
 	if n > cap(sets) {
-		return make([][2]list, n)
+		return make([][2]List, n)
 	}
 	return sets[:n]
 }

@@ -309,9 +309,9 @@ func TestSpare(t *testing.T) {
 		if lend(); m.slots[1] != nil || m.free[0].Active || m.changes[:1][0].Node != nil {
 			t.Error("an entity or a field is still there")
 		}
-		for _, sets := range [][][2]list{m.recent.short, m.recent.long} {
+		for _, sets := range [][][2]List{m.recent.short, m.recent.long} {
 			for _, set := range sets[:cap(sets)] {
-				if set[0].class != nil || set[1].class != nil || set[0].nodes != nil || len(sets) > 0 {
+				if set[0].class != nil || set[1].class != nil || set[0].Nodes != nil || len(sets) > 0 {
 					t.Fatal("a list is still there")
 				}
 			}

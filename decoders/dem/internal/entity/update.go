@@ -2,7 +2,6 @@ package entity
 
 import (
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/replayd/replayd/decoders/bits"
@@ -62,7 +61,7 @@ type object struct {
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	start, replaced := r.Pos(), c.replaced
 	u.reset()
-	if l := u.recent.find(c, r); l != nil {
+	if l := u.Known(r, c); l != nil {
 		if u.readKnown(r, l) {
 			return nil
 		}
@@ -84,26 +83,18 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	return nil
 }
 
-// Unwanted reports whether an update of an entity of the class c, at r, is known to change nothing that is delivered, because its
-// paths were read before. It reads nothing.
-func (u *Update) Unwanted(r *bits.Reader, c *Class) bool {
-	l := u.recent.find(c, r)
-	return l != nil && !l.wanted
-}
+// Known returns the list of paths of the update at r, of an entity of the class c, or nil if they were not read before. It reads nothing.
+// The list is valid until the next call.
+func (u *Update) Known(r *bits.Reader, c *Class) *List { return u.recent.find(c, r) }
 
 // readKnown reads the values after a list of paths that was read before. It returns false if they end too late.
-func (u *Update) readKnown(r *bits.Reader, l *list) bool {
+func (u *Update) readKnown(r *bits.Reader, l *List) bool {
 	u.Paths = u.Paths[:0]
-	r.Skip(int(l.size))
-	u.Changes = slices.Grow(u.Changes, len(l.nodes))[:len(l.nodes)]
-	for i, n := range l.nodes {
+	r.Skip(int(l.Size))
+	u.Changes = slices.Grow(u.Changes, len(l.Nodes))[:len(l.Nodes)]
+	for i, n := range l.Nodes {
 		ch := &u.Changes[i]
 		ch.Node = n
-		if n.Codec.Op == value.OpFloat && n.Codec.Float == value.FloatRaw { // nearly half of all values
-			ch.Cell = value.Cell{Word: r.Peek() & math.MaxUint32, Kind: value.Float}
-			r.Skip(32)
-			continue
-		}
 		ch.Cell = n.Codec.Read(r, &u.arena, u.Tick)
 	}
 	return !r.Overrun()
@@ -234,26 +225,10 @@ func (u *Update) Data(c *value.Cell) []byte {
 // Apply sets the changes in a state, and clears the fields in u.Lost.
 func (u *Update) Apply(c *Class, s *State) {
 	for i := range u.Changes {
-		if ch := &u.Changes[i]; !s.Set(ch) {
-			u.SetAny(c, s, ch)
-		}
+		ch := &u.Changes[i]
+		s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell), u.spare)
 	}
 	for _, n := range u.Lost {
 		s.clear(n)
 	}
-}
-
-// Set sets one of the changes. If that may take more than writing a cell, it does nothing and returns false; then call SetAny.
-func (s *State) Set(ch *Change) bool {
-	at := int(ch.Node.Cell)
-	if !ch.Cell.Kind.Plain() || uint(at) >= uint(len(s.Cells)) {
-		return false
-	}
-	s.Cells[at] = ch.Cell
-	return true
-}
-
-// SetAny sets one of the changes, of any kind, in a state of a class.
-func (u *Update) SetAny(c *Class, s *State, ch *Change) {
-	s.set(c, ch.Node, ch.Cell, u.Data(&ch.Cell), u.spare)
 }

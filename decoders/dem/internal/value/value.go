@@ -61,7 +61,7 @@ func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 		if c.Float == FloatRaw {
 			return Cell{Word: r.Bits(32), Kind: Float}
 		}
-		return Cell{Word: uint64(math.Float32bits(c.readFloat(r, tick))), Kind: Float}
+		return Cell{Word: uint64(math.Float32bits(c.ReadFloat(r, tick))), Kind: Float}
 	case OpBool:
 		return boolCell(r.Bool())
 	case OpInt32:
@@ -87,9 +87,9 @@ func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 	case OpPointer:
 		return c.readPointer(r)
 	case OpVector:
-		x := c.readFloat(r, tick)
-		y := c.readFloat(r, tick)
-		return vectorCell(x, y, c.readFloat(r, tick))
+		x := c.ReadFloat(r, tick)
+		y := c.ReadFloat(r, tick)
+		return vectorCell(x, y, c.ReadFloat(r, tick))
 	case OpNormal3:
 		return readNormal3(r)
 	case OpPitchYaw, OpPreciseAngles, OpCoordAngles, OpRawAngles, OpBitAngles:
@@ -114,7 +114,7 @@ func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 	case OpTuple:
 		start := len(*arena)
 		for range c.Num {
-			*arena = binary.LittleEndian.AppendUint32(*arena, math.Float32bits(c.readFloat(r, tick)))
+			*arena = binary.LittleEndian.AppendUint32(*arena, math.Float32bits(c.ReadFloat(r, tick)))
 		}
 		return Cell{Word: span(start, len(*arena)), Kind: Tuple}
 	}
@@ -136,8 +136,11 @@ func vectorCell(x, y, z float32) Cell {
 	}
 }
 
-func (c *Codec) readFloat(r *bits.Reader, tick float32) float32 {
+// ReadFloat reads a float by the float rule, like Read.
+func (c *Codec) ReadFloat(r *bits.Reader, tick float32) float32 {
 	switch c.Float {
+	case FloatRaw: // nearly half of all values
+		return r.Float32()
 	case FloatQuantized:
 		return c.Quant.read(r)
 	case FloatCoord:
