@@ -362,8 +362,8 @@ func (r *reader) match(f *entityFilter, e *filter.Event) bool {
 	if !n.All() {
 		kept := (*fields)[:0]
 		for i := range *fields {
-			if v := (*fields)[i]; n.Keeps(*f.field(v.Field, r.d.Name)) {
-				kept = append(kept, v)
+			if v := &(*fields)[i]; n.Keeps(*f.field(v.Field, r.d.Name)) {
+				kept = append(kept, *v)
 			}
 		}
 		removed = removed || len(kept) < len(*fields)
