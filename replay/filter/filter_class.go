@@ -47,8 +47,12 @@ func (c *clause) asksOnly(properties ...Property) bool {
 
 // Wants reports whether any event of the class, of any of the kinds, may be delivered with that field.
 func (c *Class) Wants(field Field, kinds ...uint8) bool {
+	included := c.include & (field.include | ^c.f.narrowIn)
+	if included == 0 { // as nearly always
+		return false
+	}
 	for _, k := range kinds {
-		if c.f.includes[k]&c.include&(field.include|^c.f.narrowIn) == 0 {
+		if c.f.includes[k]&included == 0 {
 			continue
 		}
 		removed := false

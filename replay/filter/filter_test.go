@@ -168,6 +168,24 @@ func narrowed(f *filter.Filter, kind uint8, tick int32, class string, fields ...
 	return kept
 }
 
+// TestFieldNames: a name matches itself alone, however long it is.
+func TestFieldNames(t *testing.T) {
+	var named []string
+	for n := 1; n < 200; n += 7 {
+		named = append(named, strings.Repeat("n", n))
+	}
+	c, err := filter.Compile(&format, []*replaydv1.EventFilter{{Dem: &replaydv1.DemFilter{Fields: named}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	class := c.Class("X")
+	for n := range 200 {
+		if name := strings.Repeat("n", n); class.Wants(c.Field(name), thing) != slices.Contains(named, name) {
+			t.Errorf("a name of %d characters is wanted, or not", n)
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	type f = replaydv1.EventFilter
 	none, empty, all := []string(nil), []string{}, []string{"a", "b", "c"}

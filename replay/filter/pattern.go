@@ -6,6 +6,7 @@ import "strings"
 type patterns struct {
 	any   bool // every name matches, and so does an event without a name
 	exact map[string]struct{}
+	sizes uint64 // a bit for the length of each of exact, modulo 64
 	globs []string
 }
 
@@ -21,6 +22,7 @@ func patternsOf(list []string) patterns {
 			p.exact = map[string]struct{}{}
 		}
 		p.exact[pattern] = struct{}{}
+		p.sizes |= 1 << (len(pattern) % 64)
 	}
 	return p
 }
@@ -29,8 +31,10 @@ func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
 
 // match reports whether one of the patterns matches the name.
 func (p *patterns) match(name string) bool {
-	if _, ok := p.exact[name]; ok {
-		return true
+	if p.sizes>>(len(name)%64)&1 != 0 { // few names are as long as one of them
+		if _, ok := p.exact[name]; ok {
+			return true
+		}
 	}
 	for _, g := range p.globs {
 		if Glob(g, name) {
