@@ -2,7 +2,6 @@ package dem_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -497,75 +496,6 @@ func TestPreciseAngles(t *testing.T) {
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
-}
-
-// TestSecondSchema: a schema that comes when there are entities makes them unknown until the next key frame.
-func TestSecondSchema(t *testing.T) {
-	tables := func(typ string) demtest.Proto {
-		return demtest.SendTables(demtest.Serializer{Name: "C", Fields: []demtest.Field{{Name: "m_v", Type: typ}}})
-	}
-	// The third number is what marks memory that can be used again.
-	vector := demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) {
-		w.Float32(1)
-		w.Float32(2)
-		w.Float32(math.Float32frombits(1))
-	}}
-	text := demtest.Value{Path: []int{0}, Write: func(w *demtest.Bits) { w.CString("hello") }}
-	for name, second := range map[string]func(d *demtest.Demo){
-		"record": func(d *demtest.Demo) { d.Record(demtest.CmdSendTables, 1, tables("CUtlString")) },
-		"message": func(d *demtest.Demo) {
-			var raw []byte
-			_, raw = cutVarint(tables("CUtlString")[1:])
-			_, raw = cutVarint(raw)
-			d.Packet(1, demtest.Message{ID: 41, Data: raw})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := demtest.New()
-			d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "csgo"))
-			d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1)}))
-			d.Record(demtest.CmdSendTables, -1, tables("Vector"))
-			d.Record(demtest.CmdClassInfo, -1, demtest.Classes("C"))
-			packet(false, func(e *demtest.Entities) {
-				e.Create(0, 0, 1, vector)
-				e.Create(1, 0, 2, vector)
-				e.Extra(demtest.Proto(nil).Varint(4, 1).Varint(5, 0))
-			})(d, 0)
-			second(d)
-			packet(true, func(e *demtest.Entities) {
-				e.Update(0, text)
-				e.Create(1, 0, 3)
-				e.Extra(demtest.Proto(nil).Varint(5, 1))
-			})(d, 2)
-			e := &demtest.Entities{ClassBits: 1}
-			e.Create(0, 0, 1, text)
-			d.Record(demtest.CmdFullPacket, 3, demtest.Proto(nil).Bytes(2, demtest.PackMessages(e.Message(false))))
-			d.Record(demtest.CmdStop, 4, nil)
-			var got []string
-			decoder := dem.New(bytes.NewReader(d.Bytes()), dem.Options{Kinds: func(k dem.Kind) bool { return isEntity(k) || k == dem.KindFault }})
-			if err := run(decoder, func(ev *dem.Event) { got = append(got, eventText(decoder, ev)) }); err != nil {
-				t.Fatal(err)
-			}
-			v := fmt.Sprintf("v%08x%08x%08x", math.Float32bits(1), math.Float32bits(2), 1)
-			want := []string{
-				"0 entity_created 0 1 C m_v=" + v, "0 entity_created 1 2 C m_v=" + v,
-				fmt.Sprintf("1 fault %v another schema: all entities are forgotten until the next key frame 0   0/0", dem.FaultKindSchema),
-				"2 entity_created 1 3 C", "3 entity_created 0 1 C m_v=s\"hello\"", "3 entity_deleted 1 C",
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			if n := decoder.Stats().EntityUnknown; n != 1 {
-				t.Errorf("%d updates of unknown entities", n)
-			}
-		})
-	}
-}
-
-// cutVarint takes a varint off the beginning.
-func cutVarint(b []byte) (uint64, []byte) {
-	v, n := binary.Uvarint(b)
-	return v, b[n:]
 }
 
 // TestAlternates: an entry that a packet names for many entities is read once, and again when it has changed.
