@@ -23,7 +23,8 @@ type entityReader struct {
 	index  int
 	delta  bool
 	visual bool   // updates carry visibility bits
-	sizes  []byte // of the remaining payloads, as varints
+	sizes  []byte // of the payloads, as varints
+	sized  int    // the length of those that were read
 	slot   int    // of the own baselines
 	store  bool   // created entities become own baselines
 	alt    []alternate
@@ -244,7 +245,12 @@ func (d *Decoder) readEntity(ev *Event) bool {
 	case 2:
 		return d.createEntity(ev)
 	case 1:
-		return d.hideEntity(ev, e.index)
+		old := d.world.store.Slots[e.index]
+		if old != nil {
+			old.Mention()
+			old.Active = false
+		}
+		return d.emitVisibility(ev, old, false, true)
 	default:
 		return d.deleteEntity(ev, e.index)
 	}
@@ -259,7 +265,7 @@ func (e *entityReader) updates() bool { return e.phase == phaseEntries && !e.pen
 func (d *Decoder) updateKnown(ev *Event) bool {
 	e := &d.ents
 	r := &e.bits
-	for e.left > 0 && len(e.sizes) > 0 {
+	for e.left > 0 && e.sized < len(e.sizes) {
 		w := r.Peek()
 		v, n := bits.UBitVarOf(w)
 		index := e.index + int(v) + 1
@@ -277,12 +283,12 @@ func (d *Decoder) updateKnown(ev *Event) bool {
 			}
 			n += 2
 		}
-		size, used := pb.Uvarint(e.sizes)
+		size, used := pb.Uvarint(e.sizes[e.sized:])
 		if used <= 0 || size > uint64(max(r.Len()-n, 0)) || r.Len() < n {
 			return false
 		}
 		e.left--
-		e.index, e.sizes = index, e.sizes[used:]
+		e.index, e.sized = index, e.sized+used
 		d.out.place.nextElement()
 		r.Skip(n)
 		ent.Mention()
@@ -303,10 +309,10 @@ func (d *Decoder) updateKnown(ev *Event) bool {
 
 // size returns the announced size of the next payload in bits, or -1.
 func (e *entityReader) size() int {
-	if len(e.sizes) == 0 {
+	if e.sized >= len(e.sizes) {
 		return -1
 	}
-	v, n := pb.Uvarint(e.sizes)
+	v, n := pb.Uvarint(e.sizes[e.sized:])
 	if n <= 0 || v > uint64(e.bits.Len()) {
 		// Wrong sizes would be worse than none.
 		e.sizes = nil
@@ -315,18 +321,8 @@ func (e *entityReader) size() int {
 		}
 		return -1
 	}
-	e.sizes = e.sizes[n:]
+	e.sized += n
 	return int(v)
-}
-
-// hideEntity removes an entity from the recorder's view.
-func (d *Decoder) hideEntity(ev *Event, index int) bool {
-	old := d.world.store.Slots[index]
-	if old != nil {
-		old.Mention()
-		old.Active = false
-	}
-	return d.emitVisibility(ev, old, false, true)
 }
 
 func (d *Decoder) deleteEntity(ev *Event, index int) bool {

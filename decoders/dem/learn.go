@@ -181,7 +181,7 @@ func (d *Decoder) probeCreations(p *infer.Prober) {
 	e := d.ents // a copy
 	base := map[int32]*infer.Payload{}
 	r := &e.bits
-	for ; e.left > 0 && len(e.sizes) > 0; e.left-- {
+	for ; e.left > 0 && e.sized < len(e.sizes); e.left-- {
 		e.index += int(r.UBitVar()) + 1
 		switch r.Bits(2) {
 		case 0:

@@ -120,13 +120,6 @@ func (w *world) fillPlace(f *FieldValue, ent *entity.Entity) (known bool) {
 	return known
 }
 
-// changesPlace fills f with the place of an entity after an update of its body. It returns false if the place was and is unknown:
-// then there is nothing to deliver. gone says that the update attached the entity to another one, or that a part of its place could not be
-// read.
-func (w *world) changesPlace(f *FieldValue, ent *entity.Entity, gone bool) bool {
-	return w.fillPlace(f, ent) || gone && w.meanings.game.cellWidth() != 0
-}
-
 // roster locates the names and heroes of Dota's players in the entity of the class CDOTA_PlayerResource.
 type roster struct {
 	index  int                   // of the entity

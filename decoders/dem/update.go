@@ -63,16 +63,19 @@ func (d *Decoder) updateAny(ev *Event, ent *entity.Entity, size int, entered boo
 		ev.EntityEntered = EntityEntered{Index: uint32(d.ents.index), Class: c.Name, Serial: ent.Serial, Fields: fields}
 		return len(fields) > 0 || !w.narrowed
 	case emit && read:
-		return d.updated(ev, ent, w.fillChanges(ev.EntityUpdated.Fields, ent))
+		ev.EntityUpdated.Fields = w.fillChanges(ev.EntityUpdated.Fields, ent)
+		return d.updated(ev, ent, len(ev.EntityUpdated.Fields))
 	}
 	return false
 }
 
-// updated fills ev with an EntityUpdated. It returns false when fields changed, but no selected one.
-func (d *Decoder) updated(ev *Event, ent *entity.Entity, fields []FieldValue) bool {
+// updated completes ev to an EntityUpdated with the first n of its fields. It returns false when fields changed, but no selected one.
+func (d *Decoder) updated(ev *Event, ent *entity.Entity, n int) bool {
+	out := &ev.EntityUpdated
+	out.Index, out.Class, out.Serial = uint32(d.ents.index), ent.Class.Name, ent.Serial
+	out.Fields = out.Fields[:n] // writes no pointer, which would take as long as reading a value while garbage is marked
 	ev.Kind = KindEntityUpdated
-	ev.EntityUpdated = EntityUpdated{Index: uint32(d.ents.index), Class: ent.Class.Name, Serial: ent.Serial, Fields: fields}
-	return len(fields) > 0 || !d.world.narrowed
+	return n > 0 || !d.world.narrowed
 }
 
 // updateSized reads an update of announced size, of a decoded entity that stays in or out of view. It does what updateAny does, but reads,
@@ -95,7 +98,10 @@ func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
 	}
 	start, all := r.Pos(), len(l.Nodes)
 	r.Skip(int(l.Size))
-	fields := sized(ev.EntityUpdated.Fields, all+1)
+	if cap(ev.EntityUpdated.Fields) <= all {
+		ev.EntityUpdated.Fields = sized(ev.EntityUpdated.Fields, all+1)
+	}
+	fields := ev.EntityUpdated.Fields[:all+1]
 	n, moved, gone := 0, false, false
 	for _, node := range l.Nodes {
 		cell, f := &ent.Cells[node.Cell], &fields[n]
@@ -131,7 +137,7 @@ func (d *Decoder) updateSized(ev *Event, ent *entity.Entity, size int) bool {
 	if c.Rules {
 		d.match.clock.update(d, ent)
 	}
-	return d.updated(ev, ent, w.closeFields(fields, n, all, ent, moved, gone))
+	return d.updated(ev, ent, w.withPlace(&fields[n], n, all, ent, moved, gone))
 }
 
 // readVisibility reads whether an entity is within the recorder's view, and reports whether it entered or left. only says that no
@@ -281,20 +287,22 @@ func (w *world) fillChanges(fields []FieldValue, ent *entity.Entity) []FieldValu
 			n++
 		}
 	}
-	return w.closeFields(fields, n, all, ent, moved, gone)
+	return fields[:w.withPlace(&fields[n], n, all, ent, moved, gone)]
 }
 
-// closeFields returns the first n fields, of all that an update changed, and the entity's place if the update moved it. gone is that of changesPlace.
-func (w *world) closeFields(fields []FieldValue, n, all int, ent *entity.Entity, moved, gone bool) []FieldValue {
+// withPlace fills f with the entity's place if an update of all fields, of which n are wanted, moved it, and returns how many fields there are
+// with the place. gone says that the update attached the entity to another one, or that a part of its place could not be read. A place that
+// was and is unknown is not told.
+func (w *world) withPlace(f *FieldValue, n, all int, ent *entity.Entity, moved, gone bool) int {
 	// If nobody wants the place, it counts only as a field that is left out, and only if no others are.
-	if moved && (ent.Class.PlaceWanted || n == all) && w.changesPlace(&fields[n], ent, gone) {
+	if moved && (ent.Class.PlaceWanted || n == all) && (w.fillPlace(f, ent) || gone && w.meanings.game.cellWidth() != 0) {
 		all++
 		if ent.Class.PlaceWanted {
 			n++
 		}
 	}
 	w.narrowed = n < all
-	return fields[:n]
+	return n
 }
 
 // sized returns fields with length n, reusing its memory.

@@ -141,7 +141,7 @@ func (c *catCmd) Run(ctx context.Context, con Console, p Program) error {
 	width := widthOf(con)
 	switch {
 	case c.Format == "proto":
-		s.each = printProto(out)
+		s.each, s.wire = printProto(out), true
 	case c.Format == "csv":
 		s.each = printCSV(out, note, progress)
 	case c.Format == "compact":

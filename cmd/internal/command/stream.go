@@ -6,6 +6,7 @@ import (
 
 	client "github.com/replayd/replayd/clients/go"
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -16,6 +17,7 @@ type streaming struct {
 	in      io.Reader        // the standard input
 	reveal  decoders.Secrets // the secrets to reveal; ignored with a daemon
 	each    func(client.Response) error
+	wire    bool              // it reads only the bytes of responses
 	note    func(text string) // prints a note for the user
 
 	cursor []byte // the cursor after the last response that was passed on; empty before the first
@@ -29,12 +31,30 @@ func (s *streaming) run(ctx context.Context, req *replaydv1.StreamEventsRequest)
 		return s.remote(ctx, req)
 	}
 	return localResponses(ctx, s.program, s.in, req, s.reveal, func(wire []byte) error {
+		if s.wire {
+			return s.pass(wire)
+		}
 		r, err := client.ParseResponse(wire)
 		if err != nil {
 			return err
 		}
 		return s.response(r)
 	})
+}
+
+// pass passes on a response that this process has made, and reads only its cursor, and whether it has events.
+func (s *streaming) pass(wire []byte) error {
+	r := client.Response{Wire: wire}
+	for rest := wire; len(rest) > 0; {
+		field, left, _ := protoscan.Next(rest)
+		switch rest = left; field.Number {
+		case protoscan.ResponseCursor:
+			r.Cursor = field.Bytes
+		case protoscan.ResponseBatch:
+			s.some = true
+		}
+	}
+	return s.response(r)
 }
 
 func (s *streaming) remote(ctx context.Context, req *replaydv1.StreamEventsRequest) error {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"net"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	client "github.com/replayd/replayd/clients/go"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -98,5 +100,33 @@ func TestInterruptedStream(t *testing.T) {
 				t.Errorf("exit code %d and %q; want %d and %q", code, &notes, test.code, test.stderr)
 			}
 		})
+	}
+}
+
+// TestPassedOn: responses of this process that are only passed on are those of the file, and what is noted of them is what others note.
+func TestPassedOn(t *testing.T) {
+	for kind, note := range map[string]string{"tick": "", "voice": "replayd: no event matches\n"} {
+		var out, notes bytes.Buffer
+		args := []string{"cat", "--format", "proto", "--with-state", "--kind", kind, "../../../testdata/dem/cs2.dem"}
+		if code := replayd.Run(t.Context(), args, Console{strings.NewReader(""), &out, &notes}); code != 0 || notes.String() != note {
+			t.Errorf("%s: exit code %d and %q, want %q", kind, code, &notes, note)
+		}
+		each := func(client.Response) error { return nil }
+		passed, parsed := streaming{each: each}, streaming{each: each}
+		for rest := out.Bytes(); len(rest) > 0; {
+			size, n := binary.Uvarint(rest)
+			wire := rest[n : n+int(size)]
+			rest = rest[n+int(size):]
+			r, err := client.ParseResponse(wire)
+			if err := errors.Join(err, passed.pass(wire), parsed.response(r)); err != nil {
+				t.Fatal(err)
+			}
+			if passed.some != parsed.some || !bytes.Equal(passed.cursor, parsed.cursor) {
+				t.Errorf("%s: events %t, cursor %x; want %t, %x", kind, passed.some, passed.cursor, parsed.some, parsed.cursor)
+			}
+		}
+		if parsed.some != (note == "") || len(parsed.cursor) == 0 {
+			t.Errorf("%s: events %t, cursor %x", kind, parsed.some, parsed.cursor)
+		}
 	}
 }

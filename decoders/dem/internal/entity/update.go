@@ -199,13 +199,8 @@ func (u *Update) typeOf(s *State, n *Node) int {
 	return s.typeOf(n)
 }
 
-// Fits reports whether there is room for the changes in a state of a class.
+// Fits reports whether there is room for the changes in a state of a class. New cells count only if a changed field has no cell yet.
 func (u *Update) Fits(c *Class, s *State) bool {
-	return cellSize*max(0, c.Cells-len(s.Cells))+len(u.arena) <= u.Room || u.squeezes(c, s)
-}
-
-// squeezes does the work of Fits when room is scarce. It counts new cells only if a changed field has no cell yet.
-func (u *Update) squeezes(c *Class, s *State) bool {
 	need := len(u.arena)
 	if slices.ContainsFunc(u.Changes, func(ch Change) bool { return int(ch.Node.Cell) >= len(s.Cells) }) {
 		need += cellSize * (c.Cells - len(s.Cells))
