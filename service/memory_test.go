@@ -160,8 +160,8 @@ func TestUploadOfLargeMessages(t *testing.T) {
 	}
 }
 
-// TestTableCost: a stream of tables takes memory for the batches that it may have. Those of a file with rows of a known size are
-// large; those with texts, of uploads, and of replays that are followed are not.
+// TestTableCost: a stream of tables takes memory for the batches that it may have. Those of a file are large, and those of replays that are
+// followed are not.
 func TestTableCost(t *testing.T) {
 	control := admission.New(admission.Limits{All: admission.Amounts{admission.Memory: 3 << 20}})
 	dir := t.TempDir()
@@ -178,7 +178,8 @@ func TestTableCost(t *testing.T) {
 		{"rows", replaydv1.Encoding_ENCODING_ROWS, nil, false, false},
 		{"numbers", replaydv1.Encoding_ENCODING_ARROW, numbers, false, true},
 		{"numbers that may grow", replaydv1.Encoding_ENCODING_ARROW, numbers, true, false},
-		{"texts", replaydv1.Encoding_ENCODING_ARROW, nil, false, false},
+		{"texts", replaydv1.Encoding_ENCODING_ARROW, nil, false, true},
+		{"texts that may grow", replaydv1.Encoding_ENCODING_ARROW, nil, true, false},
 	} {
 		req := &replaydv1.StreamEventsRequest{Replay: name, Encoding: test.encoding, Columns: test.columns, Follow: test.follow}
 		if test.columns != nil {

@@ -32,6 +32,8 @@ type Codec struct {
 	FactsVersion uint32
 	// Tables describes the tables of the format's kinds.
 	Tables *table.Format
+	// LeavesRows is true if a reader leaves a row that is large for the next batch, if the batch has no room for it: see UsualRowBytes.
+	LeavesRows bool
 	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
 	RandomAccess bool
 	// Shared is true if one decoder serves all followers of a live replay. Readers then fill Marks.
@@ -347,6 +349,7 @@ type Batch struct {
 	MaxEvents int
 	MaxBytes  int
 
+	ended  bool // a row was left for the next batch
 	shared bool
 	own    []byte         // if shared: the memory that Events had before
 	wire   []byte         // Events and the fields of their positions, if both are shared; otherwise nil
@@ -357,9 +360,13 @@ type Batch struct {
 // other bytes it stays below the 1 MiB that a response may have.
 const MaxEventBytes = 768 << 10
 
+// UsualRowBytes is the size up to which a row fits into a batch of tables that is not full. A Sequential leaves a larger one for the next
+// batch unless it fits, too, or is the first. Facts, samples and rows of a state are no larger.
+const UsualRowBytes = 64 << 10
+
 // Full reports whether the batch is full: no further event should be added.
 func (b *Batch) Full() bool {
-	return b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Places.Len() >= b.MaxBytes || b.Tables != nil && b.Tables.Size() >= b.MaxBytes
+	return b.ended || b.Count >= b.MaxEvents || len(b.Events)+len(b.Tail)+b.Places.Len() >= b.MaxBytes || b.Tables != nil && b.Tables.Size() >= b.MaxBytes
 }
 
 // Share makes events the contents of an empty batch, without a copy. The caller then adds their positions to Places. events must not
@@ -395,7 +402,7 @@ func (b *Batch) Reset() {
 	if b.shared {
 		b.Events, b.own, b.wire, b.places, b.shared = b.own, nil, nil, nil, false
 	}
-	b.Events, b.Tail, b.Marks, b.Count = b.Events[:0], b.Tail[:0], b.Marks[:0], 0
+	b.Events, b.Tail, b.Marks, b.Count, b.ended = b.Events[:0], b.Tail[:0], b.Marks[:0], 0, false
 	b.Places.Reset()
 	if b.Tables != nil {
 		b.Tables.Reset()

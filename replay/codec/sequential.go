@@ -76,8 +76,9 @@ type Sequential[E any] struct {
 	Places func() int
 	// Write appends an event to a batch. Nil stands for Put.
 	Write func(b *Batch, at decoders.Position, ev *E)
-	// Event is the event that was decoded last.
-	Event E
+	// Event is the event that was decoded last, and Before the clock before it.
+	Event  E
+	Before int32
 
 	// Sieve applies Where. Header sets its TicksPerSecond where the replay has a clock.
 	Sieve Sieve
@@ -93,6 +94,7 @@ type Sequential[E any] struct {
 	heldAt   decoders.Position
 	heldSum  decoders.Sum
 	heldTick int32
+	left     bool // it did not fit into a batch, as it is in the table
 
 	// The facts of the last event that has completed some: the next one, where the event starts, and how many were taken.
 	fact  E
@@ -193,6 +195,7 @@ func (s *Sequential[E]) Fill(b *Batch) error {
 	if s.Filter.Nothing() {
 		return ErrDone
 	}
+	s.AddLeft(b)
 	plain := s.Filter == nil && s.Fold == nil && !b.KeepMarks // events need not be examined
 	for range s.Work {
 		if b.Full() {
@@ -203,6 +206,7 @@ func (s *Sequential[E]) Fill(b *Batch) error {
 		}
 		if plain && !s.held {
 			at := s.decoder.Position()
+			s.Before = s.decoder.Tick()
 			if err := s.decoder.Next(&s.Event); err != nil {
 				return err
 			}
@@ -355,6 +359,12 @@ func (s *Sequential[E]) Put(b *Batch, at decoders.Position, ev *E) {
 		}
 		b.Count++
 		s.AddRow(s.Tables, at, ev)
+		if ev == &s.Event && b.Count > 1 && s.Tables.Size() > b.MaxBytes+UsualRowBytes {
+			s.Tables.Undo()
+			b.Count--
+			b.ended, s.left = true, true
+			s.hold(at, s.Before)
+		}
 		return
 	}
 	entry := len(b.Events)
@@ -365,6 +375,15 @@ func (s *Sequential[E]) Put(b *Batch, at decoders.Position, ev *E) {
 	if sifted {
 		kind, tick := s.Key(ev)
 		s.Sift(b, entry, kind, tick, at)
+	}
+}
+
+// AddLeft begins a batch with what was left for it. Fill calls it first.
+func (s *Sequential[E]) AddLeft(b *Batch) {
+	if s.left {
+		s.left, s.held = false, false
+		b.Count++
+		s.AddRow(s.Tables, s.heldAt, &s.Event)
 	}
 }
 
@@ -380,6 +399,7 @@ func (s *Sequential[E]) Sift(b *Batch, entry int, kind uint8, tick int32, at dec
 
 // decode decodes the next event, which starts at at.
 func (s *Sequential[E]) decode(at decoders.Position) error {
+	s.Before = s.decoder.Tick()
 	if err := s.decoder.Next(&s.Event); err != nil {
 		return err
 	}

@@ -8,8 +8,11 @@ import "unsafe"
 //
 // It is for the moves and inputs of games with many players: appending row by row takes several times as long.
 func (s *Set) BeginRows(kind uint8, offsets []int64, index int64, tick int32) []Column {
-	t, n := s.table(kind), len(offsets)
-	s.last, t.used = t, true
+	t, n := s.tables[kind], len(offsets)
+	if t == nil || !t.used {
+		t = s.use(kind)
+	}
+	s.last = t
 	t.Rows += n
 	s.size += n * t.bytes
 	s.before = s.size - t.bytes

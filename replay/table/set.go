@@ -36,6 +36,7 @@ type Table struct {
 	used   bool // since the last Reset; undone rows leave texts in dictionaries
 	placed bool // it has columns of Positions
 	bytes  int  // rowBytes of all columns
+	around int  // Layout.Overhead
 }
 
 // NewSet returns an empty set of tables with the columns of a layout, if possible one that was left.
@@ -79,7 +80,7 @@ func (s *Set) Trim() {
 	}
 }
 
-// Size returns about how many bytes the tables' values have.
+// Size returns about how many bytes the tables take in a message: their values, and once for each table Layout.Overhead.
 func (s *Set) Size() int { return s.size }
 
 // LastSize returns about how many bytes the values of the last row have.
@@ -89,12 +90,11 @@ func (s *Set) LastSize() int { return s.size - s.before }
 // value each. An offset below 0 means that the event has no position.
 func (s *Set) Begin(kind uint8, at decoders.Position, tick int32) []Column {
 	t := s.tables[kind]
-	if t == nil {
-		t = s.table(kind)
+	if t == nil || !t.used {
+		t = s.use(kind)
 	}
 	s.last, s.before = t, s.size
 	t.Rows++
-	t.used = true
 	s.size += t.bytes
 	if t.placed {
 		position(t.Columns, at, tick, s.TicksPerSecond)
@@ -140,12 +140,20 @@ func (s *Set) Table(kind uint8) *Table {
 	return t
 }
 
+// use returns the table of a kind for the first row since the last Reset.
+func (s *Set) use(kind uint8) *Table {
+	t := s.table(kind)
+	t.used = true
+	s.size += t.around
+	return t
+}
+
 func (s *Set) table(kind uint8) *Table {
 	if t := s.tables[kind]; t != nil {
 		return t
 	}
 	all, there := s.Layout.Format.columns[kind], s.Layout.there[kind]
-	t := &Table{Layout: s.Layout, Kind: kind, placed: slices.Contains(there[:Positions], true), bytes: rowBytes(all, there)}
+	t := &Table{Layout: s.Layout, Kind: kind, placed: slices.Contains(there[:Positions], true), bytes: rowBytes(all, there), around: s.Layout.Overhead(kind)}
 	t.Columns = newColumns(all, there, make([]Column, 0, len(there)), s)
 	s.tables[kind] = t
 	return t

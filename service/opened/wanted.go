@@ -167,7 +167,7 @@ func tablesOf(c *codec.Codec, f *filter.Filter, q *request, whole bool) (*stream
 		Compress: q.compress, Narrow: req.GetNarrowColumns(),
 	}}
 	if whole { // other streams may last long, and need few large batches
-		t.Bytes = stream.TableBytes(layout, f.Kind)
+		t.Bytes = stream.TableBytes(c, layout, f.Kind)
 	}
 	return t, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/replayd/replayd/decoders"
 	"github.com/replayd/replayd/proto/protoscan"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
+	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/source"
 	"github.com/replayd/replayd/replay/table"
 	"github.com/replayd/replayd/service/frame"
@@ -19,21 +20,16 @@ import (
 // batchBytes is the size at which a batch is full. One more event of the largest size still fits below MaxResponseBytes.
 const batchBytes = 128 << 10
 
-// TableBytes returns the largest size of values at which a batch of tables of some kinds may be full. If the size of rows is
-// known, such a batch nearly fills a response, and one more row still fits. Clients gain by long arrays.
-func TableBytes(l *table.Layout, has func(kind uint8) bool) int {
-	room, row := maxTables, 0
-	for k := 1; k < len(l.Format.Kinds); k++ {
-		if kind := uint8(k); has(kind) {
-			n, known := l.MaxRow(kind)
-			if !known {
-				return DefaultTableBytes
-			}
-			room, row = room-l.Overhead(kind), max(row, n)
+// TableBytes returns the largest size at which a batch of tables of some kinds may be full. If one more row is known to fit, or readers
+// leave what does not, such a batch nearly fills a response. Clients gain by long arrays.
+func TableBytes(c *codec.Codec, l *table.Layout, has func(kind uint8) bool) int {
+	for k := 1; k < len(l.Format.Kinds) && !c.LeavesRows; k++ {
+		if _, known := l.MaxRow(uint8(k)); !known && has(uint8(k)) {
+			return DefaultTableBytes
 		}
 	}
-	room -= room / 32 // bits that mark missing values: one for at least four bytes
-	return max(room-row, DefaultTableBytes)
+	const bits = maxTables / 33 // that mark missing values: one for at least four bytes
+	return maxTables - bits - codec.UsualRowBytes
 }
 
 // tables is the pool of the memory of encoded tables.

@@ -64,7 +64,7 @@ func tables(tb testing.TB, data []byte, kinds, columns []string, o arrowipc.Enco
 		}
 	}
 	c.Replay.Tables = &stream.Tables{
-		Encoder: &o, Layout: layout, Bytes: stream.TableBytes(layout, c.Replay.Options.Filter.Kind),
+		Encoder: &o, Layout: layout, Bytes: stream.TableBytes(&teehistorian.Codec, layout, c.Replay.Options.Filter.Kind),
 	}
 	return c
 }
@@ -125,8 +125,8 @@ func TestTableBounds(t *testing.T) {
 		{"of two kinds", []string{"player_diff", "player_new"}, []string{"at_tick", "client_id", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
 		{"with warnings", moves, []string{"offset", "index", "at_tick", "time", "warnings", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
 		{"without the texts of a kind", []string{"player_diff", "message"}, []string{"at_tick", "client_id"}, arrowipc.Encoder{}, 900, 1024},
-		{"and with them", []string{"player_diff", "message"}, nil, arrowipc.Encoder{}, 200, 300},
-		{"of all kinds", nil, nil, arrowipc.Encoder{}, 200, 400},
+		{"and with them", []string{"player_diff", "message"}, nil, arrowipc.Encoder{}, 800, 1024},
+		{"of all kinds", nil, nil, arrowipc.Encoder{}, 800, 1024},
 	} {
 		largest := 0
 		c := tables(t, data, test.kinds, test.columns, test.options)
@@ -196,7 +196,7 @@ func TestTablesOfWaiting(t *testing.T) {
 	}
 }
 
-// TestTableBytes: beside the values of a full batch there is room for the schemas of all kinds.
+// TestTableBytes: of formats whose readers leave no rows, full batches of rows of any size are small, and others have room for one more row.
 func TestTableBytes(t *testing.T) {
 	all := func(uint8) bool { return true }
 	for _, c := range registry.Codecs() {
@@ -204,15 +204,16 @@ func TestTableBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := stream.TableBytes(positions, all)
-		around := 0
-		for kind := 1; kind < len(c.Tables.Kinds); kind++ {
-			around += positions.Overhead(uint8(kind))
+		n := stream.TableBytes(c, positions, all)
+		if most := n + codec.UsualRowBytes; n <= 3*stream.DefaultTableBytes || most+most/32 > stream.MaxResponseBytes-4<<10 {
+			t.Errorf("%v: %d bytes beside a row", c.Format, n)
 		}
-		if n <= stream.DefaultTableBytes || n+around > stream.MaxResponseBytes {
-			t.Errorf("%v: %d bytes of values beside %d", c.Format, n, around)
+		for kind := uint8(1); int(kind) < len(c.Tables.Kinds); kind++ {
+			if row, known := c.Tables.Layout(true).MaxRow(kind); known && row+c.Tables.Layout(true).Overhead(kind) > codec.UsualRowBytes {
+				t.Errorf("%v: the first row of %s takes %d bytes", c.Format, c.Tables.Kinds[kind].Name, row)
+			}
 		}
-		if n := stream.TableBytes(c.Tables.Layout(true), all); n != stream.DefaultTableBytes {
+		if n := stream.TableBytes(c, c.Tables.Layout(true), all); (n == stream.DefaultTableBytes) == c.LeavesRows {
 			t.Errorf("%v: %d bytes of all columns", c.Format, n)
 		}
 	}

@@ -534,8 +534,8 @@ type StreamEventsRequest struct {
 	// How events are encoded.
 	Encoding Encoding `protobuf:"varint,9,opt,name=encoding,proto3,enum=replayd.v1.Encoding" json:"encoding,omitempty"`
 	// The largest number of events in a batch. 0 means 512. More than 16384 means 16384. With ENCODING_ARROW, 0 and more than
-	// 131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values; of stored
-	// replays without follow, batches whose rows have no texts and lists, except warnings, end at nearly 1 MiB.
+	// 131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values, or, of stored
+	// replays without follow, at nearly 1 MiB.
 	MaxBatchEvents uint32 `protobuf:"varint,10,opt,name=max_batch_events,json=maxBatchEvents,proto3" json:"max_batch_events,omitempty"`
 	// How long events may wait for a batch to fill while no more events can be read. Absent or 0 means that they never
 	// wait. At most 10 s.

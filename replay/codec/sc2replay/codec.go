@@ -22,6 +22,7 @@ var Codec = codec.Codec{
 	NewEventList: func() proto.Message { return new(sc2replayv1.EventList) },
 	FactsVersion: facts.Version,
 	Tables:       &Tables,
+	LeavesRows:   true,
 	RandomAccess: true,
 	Cost:         cost,
 	DescribeCost: describeCost,

@@ -17,6 +17,7 @@ var Codec = codec.Codec{
 	NewEventList:    func() proto.Message { return new(teehistorianv1.EventList) },
 	FactsVersion:    conclude.Version,
 	Tables:          &Tables,
+	LeavesRows:      true,
 	Shared:          true,
 	ResolvesPlayers: true,
 	Lineage:         lineage,

@@ -180,6 +180,7 @@ func (r *reader) Seek() error {
 }
 
 func (r *reader) Fill(b *codec.Batch) error {
+	r.AddLeft(b)
 	r.reread()
 	r.checkpoint()
 	if r.Filter.Nothing() {
@@ -216,6 +217,7 @@ func (r *reader) Fill(b *codec.Batch) error {
 		case over:
 			err = codec.ErrDone
 		default:
+			r.Before = r.d.Tick()
 			if err = r.d.Next(ev); err == nil && fold != nil {
 				if fold.Apply(ev); fold.Pending() {
 					r.Completed(at)

@@ -23,6 +23,7 @@ type Encoder struct {
 
 // Append appends the tables of a set that have rows to b, as entries of a field `repeated Table` with that number.
 func (e *Encoder) Append(b []byte, field protowire.Number, set *table.Set) []byte {
+	b = slices.Grow(b, set.Size())
 	_ = set.All(func(t *table.Table) error {
 		b = e.append(b, field, t)
 		return nil
@@ -57,7 +58,6 @@ func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) []byt
 	}
 	h = protowire.AppendVarint(protowire.AppendTag(h, protoscan.TableData, protowire.BytesType), uint64(size))
 	e.head = h
-	b = slices.Grow(b, protowire.SizeTag(field)+protowire.SizeBytes(len(h)+size))
 	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(h)+size))
 	b = append(b, h...)
 	for _, m := range w.all {

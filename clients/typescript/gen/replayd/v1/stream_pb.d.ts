@@ -93,8 +93,8 @@ export declare type StreamEventsRequest = Message<"replayd.v1.StreamEventsReques
 
   /**
    * The largest number of events in a batch. 0 means 512. More than 16384 means 16384. With ENCODING_ARROW, 0 and more than
-   * 131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values; of stored
-   * replays without follow, batches whose rows have no texts and lists, except warnings, end at nearly 1 MiB.
+   * 131072 mean 131072. A batch also ends at about 128 KiB, and with ENCODING_ARROW at about 256 KiB of values, or, of stored
+   * replays without follow, at nearly 1 MiB.
    *
    * @generated from field: uint32 max_batch_events = 10;
    */
