@@ -126,7 +126,7 @@ func TestTableBounds(t *testing.T) {
 		{"with warnings", moves, []string{"offset", "index", "at_tick", "time", "warnings", "client_id", "dx", "dy", "x", "y"}, arrowipc.Encoder{}, 900, 1024},
 		{"without the texts of a kind", []string{"player_diff", "message"}, []string{"at_tick", "client_id"}, arrowipc.Encoder{}, 900, 1024},
 		{"and with them", []string{"player_diff", "message"}, nil, arrowipc.Encoder{}, 800, 1024},
-		{"of all kinds", nil, nil, arrowipc.Encoder{}, 800, 1024},
+		{"of all kinds", nil, nil, arrowipc.Encoder{}, 700, 1024},
 	} {
 		largest := 0
 		c := tables(t, data, test.kinds, test.columns, test.options)
