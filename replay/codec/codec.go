@@ -34,6 +34,9 @@ type Codec struct {
 	Tables *table.Format
 	// LeavesRows is true if a reader leaves a row that is large for the next batch, if the batch has no room for it: see UsualRowBytes.
 	LeavesRows bool
+	// MaxRow is the size of the largest row of a reader that leaves none, 0 if it is not known. What is around it in a message has at most
+	// UsualRowBytes.
+	MaxRow int
 	// RandomAccess is true if the format cannot be read from front to back: its Input must have At.
 	RandomAccess bool
 	// Shared is true if one decoder serves all followers of a live replay. Readers then fill Marks.

@@ -23,13 +23,18 @@ const batchBytes = 128 << 10
 // TableBytes returns the largest size at which a batch of tables of some kinds may be full. If one more row is known to fit, or readers
 // leave what does not, such a batch nearly fills a response. Clients gain by long arrays.
 func TableBytes(c *codec.Codec, l *table.Layout, has func(kind uint8) bool) int {
+	row := codec.UsualRowBytes
 	for k := 1; k < len(l.Format.Kinds) && !c.LeavesRows; k++ {
-		if _, known := l.MaxRow(uint8(k)); !known && has(uint8(k)) {
+		switch _, known := l.MaxRow(uint8(k)); {
+		case known || !has(uint8(k)):
+		case c.MaxRow == 0:
 			return DefaultTableBytes
+		default:
+			row = codec.UsualRowBytes + c.MaxRow
 		}
 	}
 	const bits = maxTables / 33 // that mark missing values: one for at least four bytes
-	return maxTables - bits - codec.UsualRowBytes
+	return maxTables - bits - row
 }
 
 // tables is the pool of the memory of encoded tables.

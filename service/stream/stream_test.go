@@ -213,8 +213,15 @@ func TestTableBytes(t *testing.T) {
 				t.Errorf("%v: the first row of %s takes %d bytes", c.Format, c.Tables.Kinds[kind].Name, row)
 			}
 		}
-		if n := stream.TableBytes(c, c.Tables.Layout(true), all); (n == stream.DefaultTableBytes) == c.LeavesRows {
+		n = stream.TableBytes(c, c.Tables.Layout(true), all)
+		if most := n + c.MaxRow + codec.UsualRowBytes; (n == stream.DefaultTableBytes) != (!c.LeavesRows && c.MaxRow == 0) || c.MaxRow > 0 && most+most/33 > stream.MaxResponseBytes-4<<10 {
 			t.Errorf("%v: %d bytes of all columns", c.Format, n)
+		}
+		fault := uint8(slices.IndexFunc(c.Tables.Kinds, func(k table.Kind) bool { return k.Name == "fault" }))
+		for kind := uint8(1); c.MaxRow > 0 && int(kind) < len(c.Tables.Kinds); kind++ { // a fault is in the place of a row that is too large
+			if around := c.Tables.Layout(true).Overhead(kind) + c.Tables.Layout(true).Overhead(fault); around > codec.UsualRowBytes {
+				t.Errorf("%v: %d bytes around a row of %s and a fault", c.Format, around, c.Tables.Kinds[kind].Name)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/filter"
 	"github.com/replayd/replayd/replay/source"
+	"github.com/replayd/replayd/replay/table"
 )
 
 // Codec is the format's codec.
@@ -20,6 +21,7 @@ var Codec = codec.Codec{
 	FactsVersion: dem.FactsVersion,
 	NewEventList: func() proto.Message { return new(demv1.EventList) },
 	Tables:       &Tables,
+	MaxRow:       table.MaxRowBytes,
 	Shared:       true,
 	Selector:     newSelector,
 	Cost:         cost,
