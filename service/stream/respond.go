@@ -158,13 +158,11 @@ func (s *stream) parts(to []mem.Buffer) []mem.Buffer {
 	switch b := &s.batch; {
 	case b.Wire() != nil:
 		return append(to, mem.SliceBuffer(b.Wire()))
-	case len(b.Tail) > 0:
+	case b.Shared():
 		rest := append(make([]byte, 0, len(b.Tail)+b.Places.Size()), b.Tail...)
 		return append(to, s.part(), mem.SliceBuffer(b.Places.Append(rest)))
-	case b.Shared():
-		return append(to, s.part(), mem.SliceBuffer(b.Places.Append(make([]byte, 0, b.Places.Size()))))
 	default:
-		b.Events = b.Places.Append(b.Events)
+		b.Events = b.Places.Append(append(b.Events, b.Tail...))
 		return append(to, s.part())
 	}
 }
