@@ -393,6 +393,9 @@ func (w *ways) stateAt(at decoders.Position) *streamtest.Session {
 	if before > 0 && len(w.damages(ctx, file)) < before { // too little is behind a damaged place to see its end
 		w.states[at.Offset] = nil
 	}
+	if status.Code(s.Err) == codes.DataLoss { // the same of a demo, behind a record of an unknown kind
+		w.states[at.Offset] = nil
+	}
 	return w.states[at.Offset]
 }
 
