@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/fleet/bucket"
 	"github.com/replayd/replayd/fleet/bucket/buckettest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
@@ -82,8 +83,8 @@ func TestObjectsAreReplays(t *testing.T) {
 	}
 	long := longRecording(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"), 150_000)
 	write(t, filepath.Join(dir, "long.teehistorian"), long)
-	write(t, filepath.Join(dir, "long.teehistorian.gz"), zipped(t, long))
-	write(t, filepath.Join(dir, "archive.SC2Replay.gz"), zipped(t, read(t, samples("sc2replay", "archive.SC2Replay"))))
+	write(t, filepath.Join(dir, "long.teehistorian.gz"), decodertest.Gzip(t, long))
+	write(t, filepath.Join(dir, "archive.SC2Replay.gz"), decodertest.Gzip(t, read(t, samples("sc2replay", "archive.SC2Replay"))))
 	write(t, filepath.Join(dir, "no-replay.txt"), []byte("text"))
 	write(t, filepath.Join(dir, "empty"), nil)
 	s := buckettest.New(t)

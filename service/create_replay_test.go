@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/admission"
@@ -79,7 +80,7 @@ func TestCreateReplay(t *testing.T) {
 		path := samples(strings.TrimPrefix(original.GetName(), alias+"/"))
 		data := read(t, path)
 		if i%2 == 0 && original.GetCompression() == replaydv1.Compression_COMPRESSION_NONE {
-			data = zipped(t, data)
+			data = decodertest.Gzip(t, data)
 		}
 		whole := d.Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: original.GetName()}, nil)
 		stored, err := createReplay(timeout(t), d.client, nil, data)
@@ -296,11 +297,11 @@ func TestTemporaryLimits(t *testing.T) {
 	}{
 		"nothing":       {nil, nil, failure{code: codes.InvalidArgument, reason: "UNKNOWN_FORMAT"}},
 		"no replay":     {nil, bytes.Repeat([]byte("no replay"), 100), failure{code: codes.InvalidArgument, reason: "UNKNOWN_FORMAT"}},
-		"twice gzipped": {nil, zipped(t, zipped(t, data)), failure{code: codes.InvalidArgument, reason: "UNKNOWN_FORMAT"}},
-		"cut gzip":      {nil, zipped(t, data)[:2000], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
+		"twice gzipped": {nil, decodertest.Gzip(t, decodertest.Gzip(t, data)), failure{code: codes.InvalidArgument, reason: "UNKNOWN_FORMAT"}},
+		"cut gzip":      {nil, decodertest.Gzip(t, data)[:2000], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
 		"too long":      {nil, append(slices.Clone(data), make([]byte, 10_000)...), failure{code: codes.FailedPrecondition, reason: "TOO_LARGE"}},
-		"inflates":      {nil, zipped(t, append(slices.Clone(data), make([]byte, 14_000)...)), failure{code: codes.FailedPrecondition, reason: "TOO_LARGE"}},
-		"damaged gzip":  {nil, damaged(zipped(t, data)), failure{code: codes.DataLoss, reason: "CORRUPT"}},
+		"inflates":      {nil, decodertest.Gzip(t, append(slices.Clone(data), make([]byte, 14_000)...)), failure{code: codes.FailedPrecondition, reason: "TOO_LARGE"}},
+		"damaged gzip":  {nil, damaged(decodertest.Gzip(t, data)), failure{code: codes.DataLoss, reason: "CORRUPT"}},
 		"later version": {nil, bytes.Replace(data, []byte(`"version":"2"`), []byte(`"version":"9"`), 1), failure{code: codes.Unimplemented, reason: "UNSUPPORTED_VERSION"}},
 		"no header":     {nil, data[:100], failure{code: codes.DataLoss, reason: "TRUNCATED"}},
 		"no time":       {life(0), data, failure{code: codes.InvalidArgument, reason: "BAD_REQUEST", field: "options.time_to_live"}},

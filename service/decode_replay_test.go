@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/streamtest"
@@ -115,7 +116,7 @@ func TestUploadCursorRange(t *testing.T) {
 		t.Fatal(all.Err)
 	}
 	req := streamtest.Resumed(new(replaydv1.StreamEventsRequest), streamtest.History{all})
-	for name, data := range map[string][]byte{"plain": data[:3000], "compressed": zipped(t, data[:3000])} {
+	for name, data := range map[string][]byte{"plain": data[:3000], "compressed": decodertest.Gzip(t, data[:3000])} {
 		if s := uploaded(t, d, req, data); status.Code(s.Err) != codes.OutOfRange {
 			t.Errorf("%s: got %v", name, s.Err)
 		}
@@ -173,7 +174,7 @@ func joined(a, b streamtest.Session) streamtest.Session {
 func TestUploadDrains(t *testing.T) {
 	card := read(t, samples("datafile", "sample.map"))
 	for name, sent := range map[string][]byte{
-		"no bytes": nil, "a part of a map": card[:len(card)/2], "a part of a compressed map": zipped(t, card)[:1000],
+		"no bytes": nil, "a part of a map": card[:len(card)/2], "a part of a compressed map": decodertest.Gzip(t, card)[:1000],
 		"a part of a header": read(t, finishedSample)[:100],
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +199,7 @@ func TestPackedDamage(t *testing.T) {
 	d := start(t, dir)
 	whole := read(t, finishedSample)
 	for what, data := range map[string][]byte{"finished": whole, "simply stops": whole[:len(whole)-1]} {
-		packed := zipped(t, data)
+		packed := decodertest.Gzip(t, data)
 		broken := bytes.Clone(packed)
 		broken[len(broken)-1] ^= 1
 		events := len(offlineBytes(t, data, nil).Events)
@@ -235,7 +236,7 @@ func TestUploadLimit(t *testing.T) {
 	if status.Code(s.Err) != codes.FailedPrecondition {
 		t.Errorf("got %v", s.Err)
 	}
-	if s := uploaded(t, d, nil, zipped(t, data[:4000])); s.Err != nil {
+	if s := uploaded(t, d, nil, decodertest.Gzip(t, data[:4000])); s.Err != nil {
 		t.Errorf("got %v", s.Err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 	"github.com/replayd/replayd/service"
@@ -82,7 +83,7 @@ func messUp(t *testing.T) (dir string) {
 	good := read(t, samples("teehistorian", "finished", "4fa04b32-db1c-48f1-b0fe-ea831e23f409.teehistorian"))
 	put := func(name string, data []byte) { write(t, filepath.Join(dir, name), data) }
 	put("good.teehistorian", good)
-	put("packed.teehistorian.gz", zipped(t, good))
+	put("packed.teehistorian.gz", decodertest.Gzip(t, good))
 	put("good.SC2Replay", read(t, samples("sc2replay", "5.0.SC2Replay")))
 	put("empty", nil)
 	put("text.txt", []byte("these are words and no replay"))

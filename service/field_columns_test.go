@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -46,7 +47,7 @@ func TestFieldColumns(t *testing.T) {
 	dir := t.TempDir()
 	d := startPlain(t, dir)
 	replay := copyIn(t, dir, filepath.Join(samples("dem"), "cs2.dem"))
-	if err := os.WriteFile(filepath.Join(dir, "packed.dem.gz"), zipped(t, read(t, filepath.Join(samples("dem"), "cs2.dem"))), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "packed.dem.gz"), decodertest.Gzip(t, read(t, filepath.Join(samples("dem"), "cs2.dem"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	fields := []string{"m_iHealth", "CBodyComponent.m_cellX", "CBodyComponent.place"}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/service/streamtest"
@@ -298,7 +299,7 @@ func TestFlightMany(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed := zipped(t, read(t, finishedSample))
+	packed := decodertest.Gzip(t, read(t, finishedSample))
 	write(t, filepath.Join(dir, "a", "damaged.teehistorian.gz"), packed[:len(packed)/2])
 	got, _, err := fly(timeout(t), c, ticketOf(all), 0)
 	damaged := name("a", "damaged.teehistorian.gz")

@@ -2,7 +2,6 @@ package service_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -264,20 +263,6 @@ func startWithoutKnown(tb testing.TB, raw []byte) []byte {
 // withoutKnown clears what describe.AddKnown sets.
 func withoutKnown(r *replaydv1.Replay) {
 	r.State, r.LastTick, r.Duration, r.TicksPerSecond, r.Lineup = 0, nil, nil, nil, ""
-}
-
-// zipped compresses a file as it is done to archive old games.
-func zipped(tb testing.TB, data []byte) []byte {
-	tb.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		tb.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // copyIn copies a file into a directory and returns its name there.

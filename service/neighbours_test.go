@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -175,13 +176,13 @@ func TestCompressedNeighbours(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "live.teehistorian"), data[1])
 		age(t, filepath.Join(dir, "live.teehistorian"), 10*time.Second)
-		write(t, filepath.Join(dir, "old.teehistorian.gz"), zipped(t, data[0]))
+		write(t, filepath.Join(dir, "old.teehistorian.gz"), decodertest.Gzip(t, data[0]))
 		h := streamtest.History{start(t, dir).Session(timeout(t), &replaydv1.StreamEventsRequest{Replay: alias, Follow: true}, nil)}
 		check(t, h, replays[1:2], streamtest.Options{})
 	})
 	for what, files := range map[string]map[string][]byte{
-		"one between":   {"b.teehistorian.gz": zipped(t, data[1])},
-		"beside a copy": {"b.teehistorian": data[1], "aa.teehistorian.gz": zipped(t, data[1])},
+		"one between":   {"b.teehistorian.gz": decodertest.Gzip(t, data[1])},
+		"beside a copy": {"b.teehistorian": data[1], "aa.teehistorian.gz": decodertest.Gzip(t, data[1])},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -236,7 +237,7 @@ func TestFollowCompressed(t *testing.T) {
 			h := f.history()
 			d.stop()
 			_ = os.Remove(filepath.Join(dir, "a.teehistorian"))
-			write(t, filepath.Join(dir, "a.teehistorian.gz"), zipped(t, first))
+			write(t, filepath.Join(dir, "a.teehistorian.gz"), decodertest.Gzip(t, first))
 			want := replays[:1]
 			if test.successors {
 				write(t, filepath.Join(dir, "b.teehistorian"), second)

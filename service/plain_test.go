@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/proto/eventjson"
 	"github.com/replayd/replayd/proto/position"
 	"github.com/replayd/replayd/proto/protoscan"
@@ -361,7 +362,7 @@ func TestPlainDecode(t *testing.T) {
 		last        string
 	}{
 		"a replay":        {string(data), "?kind=player_diff,join", 200, "FINISHED"},
-		"compressed":      {string(zipped(t, data)), "?kind=player_diff,join", 200, "FINISHED"},
+		"compressed":      {string(decodertest.Gzip(t, data)), "?kind=player_diff,join", 200, "FINISHED"},
 		"cut":             {string(data[:len(data)/2]), "?strict", 200, `"reason":"TRUNCATED"`},
 		"no replay":       {"what is this?", "", 400, `"reason":"UNKNOWN_FORMAT"`},
 		"nothing":         {"", "", 400, `"reason":"UNKNOWN_FORMAT"`},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/service"
 )
 
@@ -72,8 +73,8 @@ func TestPlainUploadStatus(t *testing.T) {
 		want int
 	}{
 		"cut in its header":  {data[:100], http.StatusUnprocessableEntity},
-		"its gzip is cut":    {zipped(t, data)[:100], http.StatusUnprocessableEntity},
-		"its gzip is broken": {damaged(zipped(t, data)), http.StatusUnprocessableEntity},
+		"its gzip is cut":    {decodertest.Gzip(t, data)[:100], http.StatusUnprocessableEntity},
+		"its gzip is broken": {damaged(decodertest.Gzip(t, data)), http.StatusUnprocessableEntity},
 		"a later version":    {later, http.StatusUnsupportedMediaType},
 		"no replay":          {[]byte("what is this?"), http.StatusBadRequest},
 		"too long":           {append(slices.Clone(read(t, samples("datafile", "sample.map"))), make([]byte, 2<<20)...), http.StatusRequestEntityTooLarge},

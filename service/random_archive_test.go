@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -91,7 +92,7 @@ func (a *archiving) follow(meanwhile func()) {
 func (a *archiving) compress(path string) {
 	a.t.Helper()
 	data := read(a.t, path)
-	write(a.t, path+".part", zipped(a.t, data))
+	write(a.t, path+".part", decodertest.Gzip(a.t, data))
 	if err := os.Rename(path+".part", path+".gz"); err != nil {
 		a.t.Fatal(err)
 	}

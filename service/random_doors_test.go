@@ -1,8 +1,6 @@
 package service_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -19,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/cursor"
 )
@@ -84,15 +83,7 @@ var doors = map[string]func(t *testing.T, w *ways, req *replaydv1.StreamEventsRe
 		}
 		file := "copy-" + filepath.Base(w.path) + ".gz"
 		if !exists(filepath.Join(w.dir, file)) {
-			var packed bytes.Buffer
-			z := gzip.NewWriter(&packed)
-			if _, err := z.Write(w.data); err != nil {
-				t.Fatal(err)
-			}
-			if err := z.Close(); err != nil {
-				t.Fatal(err)
-			}
-			write(t, filepath.Join(w.dir, file), packed.Bytes())
+			write(t, filepath.Join(w.dir, file), decodertest.Gzip(t, w.data))
 		}
 		return w.plain().printed(t, renamed(req, name(file))), w.plain().printed(t, req), true
 	},

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
@@ -196,7 +197,7 @@ func TestDemosOver(t *testing.T) {
 	dir, kept := t.TempDir(), filepath.Join(t.TempDir(), "index")
 	data := read(t, samples("dem", "dota.dem"))
 	write(t, filepath.Join(dir, "whole.dem"), data)
-	write(t, filepath.Join(dir, "packed.dem.gz"), zipped(t, data))
+	write(t, filepath.Join(dir, "packed.dem.gz"), decodertest.Gzip(t, data))
 	write(t, filepath.Join(dir, "cut.dem"), data[:len(data)/2])
 	age(t, filepath.Join(dir, "cut.dem"), time.Hour)
 	for _, run := range []string{"at first", "from the stored index"} {
@@ -280,7 +281,7 @@ func TestPlayersOfDemos(t *testing.T) {
 	dir := t.TempDir()
 	ended, grows := demtest.Players("csgo"), demtest.Players("citadel")
 	write(t, filepath.Join(dir, "ended.dem"), ended)
-	write(t, filepath.Join(dir, "packed.dem.gz"), zipped(t, ended))
+	write(t, filepath.Join(dir, "packed.dem.gz"), decodertest.Gzip(t, ended))
 	nobody := read(t, samples("dem", "dota.dem"))
 	write(t, filepath.Join(dir, "nobody.dem"), nobody[:len(nobody)/2])
 	d := start(t, dir)

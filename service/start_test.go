@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -24,7 +25,7 @@ func TestStartDescribes(t *testing.T) {
 		data := read(t, from)
 		write(t, filepath.Join(dir, filepath.Base(from)), data)
 		if i%3 == 0 || filepath.Base(from) == "dota.dem" {
-			write(t, filepath.Join(dir, filepath.Base(from)+".gz"), zipped(t, data))
+			write(t, filepath.Join(dir, filepath.Base(from)+".gz"), decodertest.Gzip(t, data))
 			write(t, filepath.Join(dir, "cut-"+filepath.Base(from)), data[:len(data)-len(data)/3])
 		}
 	}

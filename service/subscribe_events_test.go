@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service"
 	"github.com/replayd/replayd/service/streamtest"
@@ -146,7 +147,7 @@ func testSubscribe(t *testing.T, seed uint64, called string) {
 	for range 12 {
 		finish("old")
 	}
-	half := zipped(t, gameOf{number: 9000, server: "bad"}.data(t))
+	half := decodertest.Gzip(t, gameOf{number: 9000, server: "bad"}.data(t))
 	bad := map[string][]byte{"old/cut.SC2Replay": read(t, samples("sc2replay", "cut.SC2Replay")), "half.gz": half[:len(half)/2]}
 	for to, data := range bad {
 		write(t, filepath.Join(dir, to), data)
@@ -191,7 +192,7 @@ func testSubscribe(t *testing.T, seed uint64, called string) {
 			_ = os.MkdirAll(filepath.Dir(to), 0o750)
 			switch what := random.IntN(60); {
 			case what == 0 && i < 0 && filepath.Ext(path) != ".gz":
-				write(t, path+".gz", zipped(t, read(t, path)))
+				write(t, path+".gz", decodertest.Gzip(t, read(t, path)))
 				where[of] = path + ".gz"
 				_ = os.Remove(path)
 			case what == 1 && filepath.Ext(path) != ".gz":

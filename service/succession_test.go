@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/streamtest"
 )
@@ -327,7 +328,7 @@ func TestMovedCursor(t *testing.T) {
 		} {
 			to := filepath.Join(dir, move())
 			if how == "zipped" {
-				write(t, to, zipped(t, data))
+				write(t, to, decodertest.Gzip(t, data))
 			} else {
 				write(t, to, data)
 			}

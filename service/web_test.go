@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
 
@@ -47,19 +48,6 @@ func envelope(message string) string {
 // announced is an envelope without its message: it has only the length.
 func announced(length uint32) string { return string(binary.BigEndian.AppendUint32([]byte{0}, length)) }
 
-func gzipped(tb testing.TB, data string) string {
-	tb.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if _, err := io.WriteString(w, data); err != nil {
-		tb.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return b.String()
-}
-
 func TestWebRequests(t *testing.T) {
 	address := startWeb(t)
 	long := `{"directory":"` + strings.Repeat("x", 1<<20) + `"}`
@@ -79,7 +67,7 @@ func TestWebRequests(t *testing.T) {
 		},
 		{
 			name: "JSON whose gzip is damaged", method: "GetServerInfo", contentType: "application/json",
-			body:   gzipped(t, "{}")[:12] + strings.Repeat("\xff", 20),
+			body:   string(decodertest.Gzip(t, []byte("{}"))[:12]) + strings.Repeat("\xff", 20),
 			header: http.Header{"Content-Encoding": {"gzip"}}, status: http.StatusBadRequest, want: `"code":"invalid_argument"`,
 		},
 		{
@@ -95,7 +83,7 @@ func TestWebRequests(t *testing.T) {
 			status: http.StatusOK, want: "test",
 		},
 		{
-			name: "compressed", method: "GetReplay", contentType: "application/json", body: gzipped(t, `{"replay":"root/none"}`),
+			name: "compressed", method: "GetReplay", contentType: "application/json", body: string(decodertest.Gzip(t, []byte(`{"replay":"root/none"}`))),
 			header: http.Header{"Content-Encoding": {"gzip"}}, status: http.StatusNotFound, want: "REPLAY_NOT_FOUND",
 		},
 		{
@@ -120,7 +108,7 @@ func TestWebRequests(t *testing.T) {
 		},
 		{
 			name: "too long when it is inflated", method: "ListReplays", contentType: "application/json",
-			body: gzipped(t, `{"directory":"`+strings.Repeat("x", 5<<20)+`"}`), header: http.Header{"Content-Encoding": {"gzip"}},
+			body: string(decodertest.Gzip(t, []byte(`{"directory":"`+strings.Repeat("x", 5<<20)+`"}`))), header: http.Header{"Content-Encoding": {"gzip"}},
 			status: http.StatusRequestEntityTooLarge, want: `"code":"resource_exhausted"`,
 		},
 		{

@@ -3,7 +3,10 @@
 package decodertest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,6 +55,18 @@ func read(tb testing.TB, path string) []byte {
 		tb.Fatal(err)
 	}
 	return data
+}
+
+// Gzip returns data as a file of gzip.
+func Gzip(tb testing.TB, data []byte) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write(data)
+	if err := errors.Join(err, w.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // WholeCorpus reports whether CORPUS=all asks for all files of the corpus, at all places. Otherwise tests that take long decode some of

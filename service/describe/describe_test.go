@@ -1,8 +1,6 @@
 package describe
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"os"
 	"path/filepath"
@@ -38,15 +36,7 @@ func opened(t *testing.T, name string, cut int, pack bool) *source.File {
 	data := decodertest.Sample(t, samples[name]...)
 	data = data[:len(data)-cut]
 	if pack {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		if _, err := w.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		data = b.Bytes()
+		data = decodertest.Gzip(t, data)
 	}
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, data, 0o600); err != nil {

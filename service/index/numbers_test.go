@@ -1,8 +1,6 @@
 package index_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -10,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/service/index"
 )
 
@@ -54,19 +53,6 @@ func texts(list []index.Numbered) (all []string) {
 	return all
 }
 
-func packed(tb testing.TB, data []byte) []byte {
-	tb.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		tb.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return b.Bytes()
-}
-
 // TestNumbers: a replay keeps its number under other names, compressed and copied; a selection counts it once, also if it has moved into
 // the selection's directory or to a root that belongs together with its own. Another root changes no number.
 func TestNumbers(t *testing.T) {
@@ -94,7 +80,7 @@ func TestNumbers(t *testing.T) {
 	r.write("live/copy", game(1))
 	want("a copy", all, "r", "r 1 "+identity(1), "r 2 "+identity(2))
 	r.rename("live/1", "live/renamed")
-	r.write("live/2.gz", packed(t, game(2)))
+	r.write("live/2.gz", decodertest.Gzip(t, game(2)))
 	r.remove("live/2")
 	want("renamed and compressed", live, "r", "r 1 "+identity(1), "r 2 "+identity(2))
 	r.rename("live/2.gz", "old/2.gz")

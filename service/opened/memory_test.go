@@ -1,8 +1,6 @@
 package opened_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"os"
@@ -78,15 +76,7 @@ func TestPacked(t *testing.T) {
 	plain := filepath.Join(t.TempDir(), "large.map")
 	sample := decodertest.Sample(t, "datafile", "sample.map")
 	data := slices.Concat(sample, make([]byte, 1<<20))
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for path, b := range map[string][]byte{plain: data, plain + ".gz": packed.Bytes()} {
+	for path, b := range map[string][]byte{plain: data, plain + ".gz": decodertest.Gzip(t, data)} {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/decoders/decodertest"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/replay/codec"
 	"github.com/replayd/replayd/replay/cursor"
@@ -114,11 +115,8 @@ func (w *world) pack(name string) {
 	w.Helper()
 	data, err := os.ReadFile(w.path(name))
 	w.must(err)
-	var packed bytes.Buffer
-	to := gzip.NewWriter(&packed)
-	_, err = to.Write(data)
-	w.must(errors.Join(err, to.Close(), os.Remove(w.path(name))))
-	w.write(name+".gz", packed.Bytes())
+	w.must(os.Remove(w.path(name)))
+	w.write(name+".gz", decodertest.Gzip(w, data))
 }
 
 // open opens the index.

@@ -3,7 +3,6 @@ package succession_test
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/replayd/replayd/decoders/decodertest"
 	"github.com/replayd/replayd/replay/codec/registry"
 	"github.com/replayd/replayd/service/catalog"
 	"github.com/replayd/replayd/service/describe"
@@ -56,15 +56,7 @@ func (g game) write(t *testing.T, dir string) {
 	}
 	data := slices.Concat(sample[:16], text, sample[end:])
 	if filepath.Ext(g.file) == ".gz" {
-		var b bytes.Buffer
-		w := gzip.NewWriter(&b)
-		if _, err := w.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		data = b.Bytes()
+		data = decodertest.Gzip(t, data)
 	}
 	path := filepath.Join(dir, g.file)
 	if err := os.WriteFile(path, data, 0o600); err != nil {

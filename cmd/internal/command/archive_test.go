@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,7 +82,7 @@ func newArchive(t *testing.T, servers, over int) *archive {
 	}
 	for range 3 {
 		n++
-		packed := a.packed(game(n, 99_000_000))
+		packed := decodertest.Gzip(a, game(n, 99_000_000))
 		path, past := filepath.Join(a.dir, "old", fmt.Sprint("bad", n, ".gz")), time.Now().Add(-time.Hour) // it is not being copied
 		a.write(path, packed[:len(packed)/2])
 		if err := os.Chtimes(path, past, past); err != nil {
@@ -113,15 +112,6 @@ func (a *archive) whole(data []byte) (events []placed) {
 		a.Fatalf("the events are %v", events)
 	}
 	return events
-}
-
-func (a *archive) packed(data []byte) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil || z.Close() != nil {
-		a.Error(err)
-	}
-	return b.Bytes()
 }
 
 // write writes a file as a whole.
@@ -170,7 +160,7 @@ func (a *archive) step(share float64) {
 				if err != nil {
 					a.Error(err)
 				}
-				a.write(path+".gz", a.packed(data))
+				a.write(path+".gz", decodertest.Gzip(a, data))
 				a.where[of] = path + ".gz"
 				_ = os.Remove(path)
 			case what == 1:

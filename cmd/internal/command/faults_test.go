@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -261,15 +260,7 @@ func TestChaosDisk(t *testing.T) {
 func TestChaosSpoolFull(t *testing.T) {
 	dir := t.TempDir()
 	replay := decodertest.Sample(t, "datafile", "sample.map")
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(replay); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	commandtest.WriteFile(t, filepath.Join(dir, "x.map.gz"), packed.Bytes())
+	commandtest.WriteFile(t, filepath.Join(dir, "x.map.gz"), decodertest.Gzip(t, replay))
 	disk := mountFaults(t, t.TempDir())
 	a := afflict(t, dir, nil, []string{"TMPDIR=" + disk.dir}, "--survey-budget", "0", "--max-spool", "64MiB")
 	req := &replaydv1.StreamEventsRequest{Replay: "r/x.map.gz"}
