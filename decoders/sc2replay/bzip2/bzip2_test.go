@@ -144,6 +144,22 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// TestChecksums: a block, and a stream, whose sum is another than is stated are damaged; what they have is there.
+func TestChecksums(t *testing.T) {
+	src := packed(t)["text.bz2"]
+	whole, err := bzip2.Append(nil, src, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, at := range map[string]int{"block": 10, "stream": len(src) - 3} {
+		bad := bytes.Clone(src)
+		bad[at] ^= 1
+		if got, err := bzip2.Append(nil, bad, 1<<20); !errors.Is(err, decoders.ErrCorrupt) || !strings.Contains(err.Error(), "checksum of a "+what) && !strings.Contains(err.Error(), "checksum of the "+what) || !bytes.Equal(got, whole) {
+			t.Errorf("%s: %d bytes of %d, %v", what, len(got), len(whole), err)
+		}
+	}
+}
+
 // TestRandomised: a block with the mark of randomised ones is damaged. No program writes them.
 func TestRandomised(t *testing.T) {
 	for name, src := range packed(t) {
