@@ -58,9 +58,6 @@ const maxText = 1 << 20
 func (c *Codec) Read(r *bits.Reader, arena *[]byte, tick float32) Cell {
 	switch c.Op {
 	case OpFloat:
-		if c.Float == FloatRaw {
-			return Cell{Word: r.Bits(32), Kind: Float}
-		}
 		return Cell{Word: uint64(math.Float32bits(c.ReadFloat(r, tick))), Kind: Float}
 	case OpBool:
 		return boolCell(r.Bool())
