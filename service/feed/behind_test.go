@@ -163,7 +163,8 @@ func TestFallBehindWithState(t *testing.T) {
 				told = append(told, part)
 			}
 		}
-		if want := stateAt(t, data, at); gaps == 0 || len(want) == 0 || !bytes.Equal(slices.Concat(told...), want) {
+		ends := at.Offset == int64(len(data)) // a slow machine drops up to the end, where nobody is left
+		if want := stateAt(t, data, at); gaps == 0 || (len(want) == 0) != ends || !bytes.Equal(slices.Concat(told...), want) {
 			t.Errorf("%d more: behind %d gaps, at %v, the state is % x, want % x", more, gaps, at, slices.Concat(told...), want)
 		}
 	}

@@ -1,7 +1,6 @@
 package playcast
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -53,9 +52,9 @@ func (s *state) behind() state {
 	return state{Previous: s.Identity, last: s.File}
 }
 
-// identityOf returns the identity of a demo, from what its sign-on part adds to it.
-func identityOf(added []byte) (string, error) {
-	_, sum, err := dem.New(bytes.NewReader(added), dem.Options{}).Header()
+// identityOf returns the identity of a demo, from its sign-on part.
+func identityOf(start io.Reader) (string, error) {
+	_, sum, err := dem.New(start, dem.Options{}).Header()
 	return "dem:sha256:" + hex.EncodeToString(sum[:]), err
 }
 
@@ -156,6 +155,13 @@ func (d *dir) note(name, line string) error {
 	return nil
 }
 
+// removeNotes removes what is noted beside a file.
+func removeNotes(path string) {
+	dir, file := filepath.Split(path)
+	_ = os.Remove(dir + catalog.PreviousName(file))
+	_ = os.Remove(dir + catalog.OverName(file))
+}
+
 // precede notes beside a file that is about to begin which one came before it, if any did.
 func (d *dir) precede(s *state) error { return d.note(catalog.PreviousName(s.File), s.Previous) }
 
@@ -204,6 +210,25 @@ func (d *dir) open(s *state) (*os.File, error) {
 		return nil, errGone
 	}
 	return f, err
+}
+
+// forsake removes the file of a state that has not even a header, as when the process ended before it wrote one, and the body with it has gone
+// since. The next file then follows the file before.
+func (d *dir) forsake(s *state) {
+	if s.File == "" || s.Demo.Size > 0 {
+		return
+	}
+	path := filepath.Join(d.path, s.File)
+	if f, err := os.Open(path); err == nil {
+		_, err = identityOf(f)
+		_ = f.Close()
+		if err == nil {
+			return
+		}
+	}
+	_ = os.Remove(path)
+	removeNotes(path)
+	s.Identity = s.Previous
 }
 
 // write writes what a file lacks of the bytes from an offset on: a killed process, and a full disk, have left a part of them. It returns

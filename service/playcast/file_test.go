@@ -81,3 +81,46 @@ func TestRemoved(t *testing.T) {
 		t.Error(left)
 	}
 }
+
+// TestKilledBeforeStart: a process that ends between naming a file and writing its first body goes on with that file. Once the body has gone,
+// no file without a header is left, and the next one follows the file before.
+func TestKilledBeforeStart(t *testing.T) {
+	for name, signup := range map[string]string{"goes on": "0", "another match": "7"} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := playcasttest.New(t, 20), t.TempDir()
+			const named = "2026-01-01T00-00-00Z.dem"
+			for file, text := range map[string]string{
+				named:                     "",
+				"." + named + ".previous": "dem:sha256:00\n",
+				".playcast.json": `{"of":"` + r.At(t).String() + `","fragment":40,"signup_fragment":` + signup + `,"file":"` + named + `","identity":"dem:sha256:01","previous":"dem:sha256:00",` +
+					`"demo":{"label":"replayd ` + filepath.Base(dir) + ` 2026-01-01T00-00-00Z"}}`,
+			} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.Newest += 10
+			if err := matchOf(t, r, dir).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			found, labels := files(t, dir)
+			notes, _ := filepath.Glob(filepath.Join(dir, ".*.previous"))
+			if len(labels) != 1 || len(notes) != 1 {
+				t.Fatal(labels, notes)
+			}
+			if kept := strings.HasSuffix(labels[0], " 2026-01-01T00-00-00Z"); kept != (signup == "0") {
+				t.Error("the file is", labels[0])
+			}
+			begin := 40
+			for signup != "0" && begin < playcasttest.First+19 && !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], begin, playcasttest.First+20)) {
+				begin++ // another match begins where its relay is
+			}
+			if !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], begin, playcasttest.First+20)) {
+				t.Error("the file is not what was broadcast")
+			}
+			if previous, _ := os.ReadFile(notes[0]); string(previous) != "dem:sha256:00\n" {
+				t.Errorf("it follows %q", previous)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package playcast
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -136,6 +137,7 @@ func (m *Match) Run(ctx context.Context) error {
 		case errors.Is(err, errHole) || errors.Is(err, errNew) || errors.Is(err, errGone) || errors.Is(err, broadcast.ErrResume):
 			m.Log.WarnContext(ctx, "a recording of a broadcast ends before its match; the next file begins", "file", r.name(), "why", err)
 			m.Metrics.hole()
+			r.dir.forsake(&r.state)
 			r.state = r.state.behind()
 			if err := r.rest(ctx); err != nil {
 				return err
@@ -315,7 +317,7 @@ func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) 
 		}
 		steps = append(steps, step{added, demo})
 	}
-	identity, err := identityOf(steps[0].added)
+	identity, err := identityOf(bytes.NewReader(steps[0].added))
 	if err != nil {
 		return at, nil, err
 	}
@@ -330,18 +332,22 @@ func (r *run) joinOnce(ctx context.Context) (at place, steps []step, err error) 
 func (r *run) next(ctx context.Context) (step, error) {
 	var failures, damaged, absences int
 	missed := time.Now() // since when the relay answers that it does not have the body
+	number := r.state.Next
+	if r.state.Demo.Next == broadcast.Start { // the process ended before it was written
+		number = r.state.Signup
+	}
 	for {
-		body, err := r.source.fragment(ctx, r.state.Token, r.state.Next, r.state.Demo.Next)
+		body, err := r.source.fragment(ctx, r.state.Token, number, r.state.Demo.Next)
 		if err == nil {
 			s := step{demo: r.state.Demo}
 			if s.added, err = s.demo.Append(nil, s.demo.Next, body); err == nil {
 				return s, nil
 			}
 			if errors.Is(err, broadcast.ErrBack) {
-				return step{}, fmt.Errorf("fragment %d: %w: %w", r.state.Next, errHole, err)
+				return step{}, fmt.Errorf("fragment %d: %w: %w", number, errHole, err)
 			}
 			if damaged++; damaged == maxDamaged {
-				return step{}, fmt.Errorf("fragment %d: %w: %w", r.state.Next, errDamaged, err)
+				return step{}, fmt.Errorf("fragment %d: %w: %w", number, errDamaged, err)
 			}
 		}
 		if errors.Is(err, errAbsent) {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/replayd/replayd/service/catalog"
 )
 
 // Spool removes finished files of broadcasts, the oldest first. It removes nothing that a Match did not write, and no file to which one may
@@ -70,9 +68,7 @@ func (s *Spool) Sweep(ctx context.Context, now time.Time) {
 			s.Log.WarnContext(ctx, "a recording of a broadcast cannot be removed", "file", f.path, "error", err)
 			continue
 		}
-		dir, file := filepath.Split(f.path)
-		_ = os.Remove(dir + catalog.PreviousName(file))
-		_ = os.Remove(dir + catalog.OverName(file))
+		removeNotes(f.path)
 		s.Log.InfoContext(ctx, "a recording of a broadcast is removed", "file", f.path, "bytes", f.size, "old", old)
 		size -= f.size
 	}
