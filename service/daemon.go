@@ -35,6 +35,7 @@ const (
 	connWindowBytes      = 1 << 20
 	maxHeaderBytes       = 16 << 10
 	readBufferBytes      = 1 << 10 // clients send little; larger messages are read past this buffer
+	writeBufferBytes     = 8 << 10 // h2guard makes larger writes of those that fill it
 	maxStreamsPerConn    = 256
 	connectionTimeout    = 10 * time.Second
 	keepaliveTime        = 45 * time.Second
@@ -76,6 +77,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 		grpc.StaticConnWindowSize(connWindowBytes),
 		experimental.BufferPool(buffers),
 		grpc.ReadBufferSize(readBufferBytes),
+		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreamsPerConn),
 		grpc.ConnectionTimeout(connectionTimeout),

@@ -21,7 +21,7 @@ const (
 // the other methods describe the frame with the last complete header.
 type frames struct {
 	head [9]byte
-	have int   // bytes of an incomplete header
+	have uint8 // bytes of an incomplete header
 	left int64 // bytes of the frame's payload that are still to pass
 }
 
@@ -34,7 +34,7 @@ func (f *frames) next(b []byte) (rest []byte, whole bool) {
 		return b[n:], false
 	}
 	n := copy(f.head[f.have:], b)
-	if f.have += n; f.have < len(f.head) {
+	if f.have += uint8(n); int(f.have) < len(f.head) {
 		return b[n:], false
 	}
 	f.have, f.left = 0, f.length()

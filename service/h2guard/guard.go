@@ -9,6 +9,7 @@
 // The first bytes of a connection show whether it is HTTP/2. If it is not, the guard passes its bytes through unchanged.
 //
 //	guard.go        the connection, and what it counts
+//	write.go        counts what the server writes, and writes more of it at once
 //	frame.go        finds frames in bytes
 //	request.go      the length of requests
 //	credentials.go  connections of a daemon, with strikes for those that were closed (strikes.go)
@@ -75,7 +76,8 @@ var preface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 type Conn struct {
 	net.Conn // this and the next fields are those of Write, in one cache line
 
-	out     frames       // belongs to Write
+	out     frames       // this and held belong to Write
+	held    *[]byte      // of frames, to be written; nil if there are none
 	written atomic.Int64 // DATA frames
 	starts  *starts      // nil if the length of requests is not limited
 	plain   atomic.Bool  // the connection is not HTTP/2
@@ -145,25 +147,6 @@ func (c *Conn) keep(b []byte) {
 	}
 	// b was copied from the bytes directly before rest, and they are still in room.
 	c.rest = c.room[len(c.room)-len(c.rest)-len(b):]
-}
-
-// Write implements net.Conn. As with other connections of HTTP/2, one goroutine writes at a time.
-func (c *Conn) Write(p []byte) (int, error) {
-	if !c.plain.Load() {
-		for b := p; len(b) > 0; {
-			var whole bool
-			if b, whole = c.out.next(b); !whole {
-				continue
-			}
-			if c.out.kind() == typeData {
-				c.written.Add(1)
-			}
-			if c.starts != nil && (c.out.ends() || c.out.kind() == typeReset) {
-				c.starts.forget(c.out.stream())
-			}
-		}
-	}
-	return c.Conn.Write(p)
 }
 
 // TLS returns the TLS state of the guarded connection. It returns nil before the handshake and for a connection without TLS.
