@@ -105,6 +105,22 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestFlippedBits: with any bit another one, such as those of lengths of codes, a stream is damaged, or the bit was not needed.
+func TestFlippedBits(t *testing.T) {
+	for _, data := range []string{"abcdefghijklmnopqrst", "a", "banana", strings.Repeat("ab", 100)} {
+		whole := sc2test.Compress([]byte(data))
+		for bit := range 8 * len(whole) {
+			src := bytes.Clone(whole)
+			src[bit/8] ^= 0x80 >> (bit % 8)
+			got, err := bzip2.Append(nil, src, 1<<20)
+			damaged := errors.Is(err, decoders.ErrCorrupt) || errors.Is(err, decoders.ErrTruncated) || errors.Is(err, decoders.ErrLimit)
+			if err != nil && !damaged || err == nil && string(got) != data {
+				t.Errorf("%.20q: bit %d: %q, %v", data, bit, got, err)
+			}
+		}
+	}
+}
+
 // TestRuns: equal bytes, of any number at any place, are those that were compressed, and no byte more than the limit.
 func TestRuns(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -143,7 +143,7 @@ func sampleDetails(e names.Expansion) S {
 			player("&lt;CLAN&gt;<sp/>Alice", "Terran", 1001, 0, 1, 0), player("Bob", "Зерги", 1002, 1, 2, 1),
 		},
 		"title": "Testbed", "description": strings.Repeat("A map to try things out on. ", 12), "thumbnail": S{"file": "Minimap.tga"}, "isBlizzardMap": true,
-		"timeUTC": 129_240_000_000_000_000, "timeLocalOffset": 72_000_000_000, "gameSpeed": 4, "mapFileName": "test.SC2Map",
+		"timeUTC": int64(129_240_000_000_000_000), "timeLocalOffset": int64(72_000_000_000), "gameSpeed": 4, "mapFileName": "test.SC2Map",
 		"cacheHandles": []any{standardData(e), "s2ma\x00\x00EUthe map"},
 	}
 }
