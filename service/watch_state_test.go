@@ -415,6 +415,68 @@ func TestWatchStateStuck(t *testing.T) {
 	}
 }
 
+// moving is a directory in which a file is renamed when it is to be opened, once it is told so.
+type moving struct {
+	catalog.Store
+
+	from, to string
+	now      chan func() // what to do between that and the answer
+}
+
+func (m *moving) Open(ctx context.Context, path string) (source.Handle, error) {
+	if filepath.Base(path) == filepath.Base(m.from) {
+		select {
+		case then := <-m.now:
+			if err := os.Rename(m.from, m.to); err != nil {
+				return nil, err
+			}
+			then()
+		default:
+		}
+	}
+	return m.Store.Open(ctx, path)
+}
+
+// TestWatchStateMoved: a game whose file gets another name before it is opened is watched, whether its new name is known before or after.
+func TestWatchStateMoved(t *testing.T) {
+	for what, early := range map[string]bool{"before": true, "after": false} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			root := &moving{catalog.Directory(dir), filepath.Join(dir, "new.teehistorian"), filepath.Join(dir, "game.teehistorian"), make(chan func(), 1)}
+			write(t, root.from, gameOf{number: 1, server: "s", killed: true, start: time.Now()}.data(t))
+			d := start(t, dir, func(c *service.Config) {
+				var err error
+				if c.Catalog, err = catalog.New([]catalog.Root{{Alias: alias, Store: root}}, catalog.Options{}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			ctx := timeout(t)
+			seen := func(as string) {
+				for ctx.Err() == nil {
+					list, err := d.client.ListReplays(ctx, &replaydv1.ListReplaysRequest{})
+					if err == nil && len(list.GetReplays()) == 1 && list.GetReplays()[0].GetName() == name(as) {
+						return
+					}
+				}
+			}
+			seen("new.teehistorian")
+			root.now <- func() {
+				if early {
+					seen("game.teehistorian")
+					time.Sleep(4 * latest.MinInterval)
+				}
+			}
+			w := scoreboardOf(ctx, t, d, &replaydv1.WatchStateRequest{Interval: durationpb.New(latest.MinInterval)})
+			w.until("the game", func(of *replaydv1.WatchedReplay) bool {
+				if of.GetFailure() != nil || of.GetEnd() != 0 {
+					t.Error(of)
+				}
+				return of.GetDescription().GetName() == name("game.teehistorian") && of.Tick != nil
+			})
+		})
+	}
+}
+
 // TestWatchStateRequests: what the call cannot do is refused by name.
 func TestWatchStateRequests(t *testing.T) {
 	dir := t.TempDir()

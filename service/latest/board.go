@@ -108,13 +108,17 @@ func (b *board) over() (reason replaydv1.EndReason, failed, over bool) {
 }
 
 // append appends a response's entry about the board with a number, if it has something new for a client, and notes what the client knows
-// then. whole asks for all players.
+// then. Of a game that was gone before it was read there is nothing. whole asks for all players.
 func (b *board) append(to []byte, number uint32, know *seen, whole bool, now time.Time) ([]byte, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	fresh := b.state.version > know.version
 	described, failed := b.described > know.described, b.failure != nil && b.failures > know.failures
 	over := (b.end != 0 || b.failure != nil && !b.failure.GetRetried()) && !know.over
+	if over && isGone(b.end) && b.described == 0 && b.failures == 0 {
+		know.over = true
+		return to, false
+	}
 	if !fresh && !described && !failed && !over {
 		return to, false
 	}

@@ -63,6 +63,10 @@ func (b *Boards) keep(ctx context.Context, of *board) {
 			return
 		}
 		failure := b.Explain(ctx, err, of.key.name)
+		if failure.GetReason() == replaydv1.ErrorReason_ERROR_REASON_REPLAY_NOT_FOUND { // it may have another name now
+			of.finish(replaydv1.EndReason_END_REASON_REMOVED)
+			return
+		}
 		code := codes.Code(failure.GetCode())
 		failure.Retried = code == codes.Unavailable || code == codes.ResourceExhausted
 		if of.fail(failure); !failure.GetRetried() {

@@ -108,9 +108,9 @@ type game struct {
 	board *board // nil when it is over
 	short uint32 // its number for the client
 	know  seen
-	// When it is over: how its file was, and whether more of it may follow.
-	entry *index.Entry
-	again bool
+	// How its file was when the board began, and last.
+	joined, entry *index.Entry
+	again         bool // it is over, and more of it may follow
 }
 
 // phases is the number of groups of calls that send at different times of an interval: what all send at once waits for itself. Those of a
@@ -205,6 +205,7 @@ func (c *call) flush() error {
 // retire leaves the games that are over, and begins others that waited.
 func (c *call) retire() {
 	kept := c.order[:0]
+	var changed []*game // that are gone, but their files are others, or have other names
 	for _, g := range c.order {
 		if !g.know.over {
 			kept = append(kept, g)
@@ -214,10 +215,18 @@ func (c *call) retire() {
 		c.Boards.leave(g.board)
 		g.board, g.short, g.know = nil, 0, seen{}
 		g.again = !failed && (reason == replaydv1.EndReason_END_REASON_SILENT || isGone(reason))
+		if isGone(reason) && !isSame(g.joined, g.entry) {
+			changed = append(changed, g)
+		}
 	}
 	clear(c.order[len(kept):])
 	if c.order = kept; len(c.games) > 2*len(c.order)+MaxWatched {
 		maps.DeleteFunc(c.games, func(_ gameKey, g *game) bool { return g.board == nil && time.Since(g.entry.Modified) >= Quiet })
+	}
+	for _, g := range changed {
+		now := g.entry
+		g.entry = g.joined
+		c.consider(now)
 	}
 	for k, e := range c.waiting {
 		if len(c.order) >= MaxWatched {
@@ -311,7 +320,7 @@ func (c *call) consider(e *index.Entry) {
 		c.games[k] = g
 	}
 	delete(c.waiting, k)
-	g.entry, g.board = e, c.Boards.join(c.Grant, e, c.Wish)
+	g.joined, g.entry, g.board = e, e, c.Boards.join(c.Grant, e, c.Wish)
 	c.order = append(c.order, g)
 }
 
@@ -322,5 +331,5 @@ func keyOf(e *index.Entry) gameKey {
 
 // isSame reports whether a file has not changed.
 func isSame(a, b *index.Entry) bool {
-	return a.ID == b.ID && a.Size == b.Size && a.Modified.Equal(b.Modified)
+	return a.Name == b.Name && a.ID == b.ID && a.Size == b.Size && a.Modified.Equal(b.Modified)
 }
