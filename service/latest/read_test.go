@@ -84,7 +84,12 @@ func (g *game) opened(_ context.Context, _ *access.Grant, req *replaydv1.StreamE
 	}
 	replay := &stream.Replay{
 		Codec: &teehistorian.Codec, Info: &replaydv1.Replay{Name: req.GetReplay()}, Follower: g, Present: int64(g.written),
-		Opened: streamtest.Opened(func(o codec.Options) (codec.Reader, error) { return teehistorian.Codec.Open(source.Input{At: g}, o) }),
+		Opened: streamtest.Opened(func(o codec.Options) (codec.Reader, error) {
+			if !o.Start.Now {
+				g.t.Error("the game is read from its beginning")
+			}
+			return teehistorian.Codec.Open(source.Input{At: g}, o)
+		}),
 	}
 	var err error
 	replay.Options.Filter, err = filter.Compile(&teehistorian.Codec.Filters, req.GetInclude(), nil)
@@ -199,6 +204,22 @@ func TestLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLostEarly: a game that is removed before its header was whole ends, too.
+func TestLostEarly(t *testing.T) {
+	watch(t, io.ErrNoProgress, func(g *game, _ *replaydv1.WatchedReplay) {
+		g.mu.Lock()
+		g.written, g.refuses = 20, nil
+		g.mu.Unlock()
+		time.Sleep(time.Second)
+		if waits := g.news(); waits != nil {
+			t.Errorf("without a header: %v", waits)
+		}
+		if end := g.change(func() { g.lost = source.ErrRemoved }); end.GetEnd() != replaydv1.EndReason_END_REASON_REMOVED {
+			t.Errorf("it is removed: %v", end)
+		}
+	})
 }
 
 // TestSilent: a game is left when nothing was written to it for long, however long it is watched.

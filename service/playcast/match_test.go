@@ -69,26 +69,30 @@ func TestFollow(t *testing.T) {
 		}
 		return false
 	}
-	lag := func(behind string) float64 {
+	value := func(of, label string) float64 {
 		families, err := reg.Gather()
 		if err != nil {
 			t.Error(err)
 		}
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
-				if f.GetName() == "replayd_broadcast_lag_seconds" && m.GetLabel()[0].GetValue() == behind {
-					return m.GetGauge().GetValue()
+				if f.GetName() == "replayd_broadcast_"+of && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() == label) {
+					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
 				}
 			}
 		}
 		return -1
 	}
+	lag := func(behind string) float64 { return value("lag_seconds", behind) }
 	r.Change = func(at map[string]any) { at["tick"], at["maxtick"] = 1000+64*4, 1000+64*7 }
 	fault := r.Fault
 	r.Fault = func(w http.ResponseWriter, request *http.Request, body []byte) bool {
 		// Behind fragment 6, of which the ticks are 64 a second; the relay said that it has one second more, and is 20.5 seconds behind.
 		if strings.HasSuffix(request.URL.Path, "/42/delta") && (lag("relay") < 1 || lag("relay") > 60 || lag("game") < 18.5 || lag("game") > 80) {
 			t.Errorf("%v s behind the relay, %v s behind the game", lag("relay"), lag("game"))
+		}
+		if n := value("matches", ""); n != 1 {
+			t.Errorf("%v broadcasts are followed", n)
 		}
 		return fault(w, request, body)
 	}
@@ -97,6 +101,9 @@ func TestFollow(t *testing.T) {
 	}
 	if lag("relay") != 0 || lag("game") != 0 {
 		t.Error("a match that is over is behind")
+	}
+	if n := value("bodies_total", "written"); n != 2+25 { // start, full, and the deltas
+		t.Errorf("%v bodies are written", n)
 	}
 	found, labels := files(t, dir)
 	if len(labels) != 1 || !bytes.Equal(found[labels[0]], r.FileOf(t, labels[0], playcasttest.First+5, playcasttest.First+30)) {
