@@ -463,6 +463,42 @@ func TestNothingSubscribedCostsNothing(t *testing.T) {
 	})
 }
 
+// TestWhatIsLeftIsForgotten: neither moves of a subscription nor its end leave anything that is watched, nor a complaint.
+func TestWhatIsLeftIsForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		sys := newFakeSystem()
+		w := sys.watcher(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		began := time.Now()
+		s, other := subscribe(t, w, "/d/a"), subscribe(t, w, "/e/b")
+		for _, path := range []string{"/f/a", "/e/a", "/e/b", "/f/a", "/d/a"} {
+			if err := s.Move(path); err != nil {
+				t.Fatal(err)
+			}
+			if !fired(s) {
+				t.Error("a subscription that is moved must fire")
+			}
+		}
+		other.Close()
+		if got := w.Stats(); got.Targets != 1 || got.Directories != 1 || len(w.dirs) != 1 {
+			t.Errorf("one path is watched: %+v, %d directories are known", got, len(w.dirs))
+		}
+		s.Close()
+		if got := w.Stats(); got != (Stats{}) || len(w.dirs) != 0 || log.Len() > 0 {
+			t.Errorf("nothing is watched: %+v, %d directories are known; %s", got, len(w.dirs), &log)
+		}
+		for range 2 {
+			time.Sleep(time.Hour)
+			for _, dir := range []string{"/d", "/e", "/f"} {
+				if n := sys.looked(dir); n != 0 && time.Since(began) > 90*time.Minute {
+					t.Errorf("looked %d times at %s", n, dir)
+				}
+			}
+		}
+	})
+}
+
 func TestBusySubscribingDoesNotStarvePolling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
