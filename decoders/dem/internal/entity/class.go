@@ -129,6 +129,7 @@ type Node struct {
 	many   bool  // an object that may be of several types
 	Body   bool  // the value is part of the entity's place
 	Parent bool  // and says to which other one it is relative
+	fixed  bool  // the value is read in one way, whatever was read before, and never refused
 	Marked bool  // the value has a name, or may be uncertain
 	// Kids are the nodes below: fields of an object or elements of a list; nil where not met yet.
 	Kids []*Node
@@ -304,6 +305,7 @@ func (t *Tree) grow(c *Class, way []*Node, index int32, typ int) *Node {
 			k.Codec = *t.Types.Codec(k.Field, k.Elem, g, g.Family)
 		}
 	}
+	k.fixed = k.Codec.Op != value.OpNone && k.Codec.Op != value.OpLength && !k.Codec.Guess && !k.many
 	if k.Codec.Op != value.OpNone {
 		k.Cell = int32(c.Cells)
 		c.Cells++

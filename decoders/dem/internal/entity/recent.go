@@ -18,6 +18,7 @@ type recent struct {
 	shift       int       // 64 without the bits of a set's number
 	kept        int       // the number of lists since they have that length
 	nodes       []*Node   // memory for lists' nodes
+	last        List      // which was too long
 }
 
 // List is a list of paths of a class. It takes 64 bytes, one cache line.
@@ -28,8 +29,8 @@ type List struct {
 	bits     uint64  // its first bits, below which are zeros
 	more     uint64  // the bits after them
 	Nodes    []*Node // to which the paths lead
+	Size     int32   // the number of its bits
 	shift    uint8   // how many of a word's bits are not among the first
-	Size     uint8   // the number of its bits
 	Wanted   bool    // a field that the paths lead to is delivered, or the place that it is part of
 }
 
@@ -93,10 +94,13 @@ func behind(r bits.Reader, size int) uint64 {
 	return r.Peek() & (1<<(size-peekBits) - 1)
 }
 
-// keep remembers a list of size bits at r, and the nodes of changes. It replaces the less recently used list of the set.
-func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
-	if size > maxBits || len(changes) > maxPaths {
-		return
+// keep remembers a list of size bits at r, which leads to nodes, and returns it. It replaces the less recently used list of the set. A list
+// that is too long is remembered only until the next one.
+func (l *recent) keep(c *Class, r bits.Reader, size int, nodes []*Node) *List {
+	if size > maxBits || len(nodes) > maxPaths {
+		l.last.Nodes, l.last.Size = nodes, int32(size)
+		l.last.describe(c)
+		return &l.last
 	}
 	if l.kept >= 2*len(l.short) && l.shift != 64-mostBits { // the lists so far are read once more
 		number := firstBits
@@ -114,25 +118,30 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, changes []Change) {
 	}
 	set[0], set[1] = set[1], set[0]
 	e := &set[0]
-	if len(changes) > cap(e.Nodes) {
-		if len(changes) > len(l.nodes) {
+	if len(nodes) > cap(e.Nodes) {
+		if len(nodes) > len(l.nodes) {
 			l.nodes = make([]*Node, 1024)
 		}
-		e.Nodes, l.nodes = l.nodes[:0:len(changes)], l.nodes[len(changes):]
+		e.Nodes, l.nodes = l.nodes[:0:len(nodes)], l.nodes[len(nodes):]
 	}
-	e.Nodes, e.Wanted, e.cells = e.Nodes[:0], false, 0
-	for i := range changes {
-		n := changes[i].Node
-		e.Nodes = append(e.Nodes, n)
-		e.Wanted = e.Wanted || c.Wants(n) || n.Body && c.PlaceWanted
-		if e.cells = max(e.cells, n.Cell+1); !changes[i].Cell.Kind.Plain() {
-			e.cells = math.MaxInt32
-		}
-	}
-	e.class, e.replaced, e.Size, e.shift = c, c.replaced, uint8(size), uint8(64-min(size, peekBits))
+	e.Nodes = append(e.Nodes[:0], nodes...)
+	e.describe(c)
+	e.class, e.replaced, e.Size, e.shift = c, c.replaced, int32(size), uint8(64-min(size, peekBits))
 	e.bits = w << e.shift
 	if size > peekBits {
 		e.more = behind(r, size)
+	}
+	return e
+}
+
+// describe derives what is known of a list from its nodes.
+func (e *List) describe(c *Class) {
+	e.Wanted, e.cells = false, 0
+	for _, n := range e.Nodes {
+		e.Wanted = e.Wanted || c.Wants(n) || n.Body && c.PlaceWanted
+		if e.cells = max(e.cells, n.Cell+1); !n.Codec.Plain() {
+			e.cells = math.MaxInt32
+		}
 	}
 }
 

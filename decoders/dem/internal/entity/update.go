@@ -32,6 +32,7 @@ type Update struct {
 	Tree    *Tree
 	Paths   []fieldpath.Path
 	Changes []Change
+	nodes   []*Node // of follow
 	arena   []byte
 	Tick    float32 // in seconds
 	Room    int     // how many bytes the state may grow by
@@ -45,10 +46,8 @@ type Update struct {
 	// spots are the values of guesses with rivals.
 	spots    []spot
 	settling settling
-	// varies says that another list of the same paths may have to be read differently.
-	varies bool
-	recent recent
-	spare  *Spare
+	recent   recent
+	spare    *Spare
 }
 
 // object is an object of several types: its cell, and the cell's new value.
@@ -59,7 +58,7 @@ type object struct {
 
 // Read reads an update of an entity with state s into u.Changes. After an error, u.Changes has the changes before the error.
 func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
-	start, replaced := r.Pos(), c.replaced
+	start := r.Pos()
 	u.reset()
 	if l := u.Known(r, c); l != nil {
 		if u.readKnown(r, l) {
@@ -71,23 +70,23 @@ func (u *Update) Read(r *bits.Reader, c *Class, s *State) error {
 	if err := u.readPaths(r); err != nil {
 		return err
 	}
-	size := r.Pos() - start
-	if err := u.readValues(r, c, s); err != nil {
-		return err
-	}
-	if c.replaced == replaced && !u.varies {
-		paths := *r
-		paths.Seek(start)
-		u.recent.keep(c, paths, size, u.Changes)
-	}
-	return nil
+	return u.readValues(r, c, s)
 }
 
-// Known returns the list of paths of the update at r, of an entity of the class c, or nil if they were not read before. It reads nothing.
-// The list is valid until the next call.
-func (u *Update) Known(r *bits.Reader, c *Class) *List { return u.recent.find(c, r) }
+// Known returns the list of paths of the update at r, of an entity of the class c, or nil if there is none that leads to fixed
+// nodes. It reads nothing. The list is valid until the next call.
+func (u *Update) Known(r *bits.Reader, c *Class) *List {
+	if l := u.recent.find(c, r); l != nil {
+		return l
+	}
+	list := *r
+	if !u.follow(&list, c) {
+		return nil
+	}
+	return u.recent.keep(c, *r, list.Pos()-r.Pos(), u.nodes)
+}
 
-// readKnown reads the values after a list of paths that was read before. It returns false if they end too late.
+// readKnown reads the list of paths, which is at r, and the values after it. It returns false if they end too late.
 func (u *Update) readKnown(r *bits.Reader, l *List) bool {
 	u.Paths = u.Paths[:0]
 	r.Skip(int(l.Size))
@@ -110,7 +109,7 @@ func (u *Update) readPaths(r *bits.Reader) (err error) {
 
 func (u *Update) reset() {
 	u.Changes, u.arena = u.Changes[:0], u.arena[:0]
-	u.Lost, u.objects, u.unsure, u.spots, u.varies = u.Lost[:0], u.objects[:0], u.unsure[:0], u.spots[:0], false
+	u.Lost, u.objects, u.unsure, u.spots = u.Lost[:0], u.objects[:0], u.unsure[:0], u.spots[:0]
 }
 
 // readValues reads the values behind the paths.
@@ -130,7 +129,6 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 			if k := n.Kids; !n.many && uint(index) < uint(len(k)) && k[index] != nil {
 				n = k[index]
 			} else {
-				u.varies = u.varies || n.many
 				if n = u.Tree.kid(c, way[:d+1], index, u.typeOf(s, n)); n == nil {
 					return u.noField(way[d])
 				}
@@ -143,7 +141,6 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 			return errNoField
 		}
 		if codec.Guess {
-			u.varies = true
 			if codec = u.guessed(n, r.Pos()); codec == nil {
 				return errUnknownType
 			}
@@ -161,14 +158,13 @@ func (u *Update) readValues(r *bits.Reader, c *Class, s *State) error {
 		}
 		switch ch.Cell.Kind {
 		case value.Length:
-			u.varies = true
 			if ch.Cell.Word > schema.MaxElements {
 				u.Changes = u.Changes[:len(u.Changes)-1]
 				return fieldpath.ErrIndex
 			}
 		case value.Pointer:
 			if n.many {
-				if u.varies = true; ch.Cell.Word > uint64(len(n.Field.Types)) {
+				if ch.Cell.Word > uint64(len(n.Field.Types)) {
 					return errNoField
 				}
 				u.objects = append(u.objects, object{n.Cell, ch.Cell})

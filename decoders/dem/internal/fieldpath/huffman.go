@@ -24,6 +24,25 @@ var weights = [40]int{
 	0, 0, 0, 0, 0, 0, 310, 2, 0, 1837, 149, 300, 634, 0, 0, 1, 76, 271, 99, 25474,
 }
 
+// Ahead are operations that the next bits hold: up to four steps to a later index, each of 1 to 4 indices, and then one of any kind.
+type Ahead struct {
+	Op, Length uint8 // the last operation, and the length of the codes of all
+	Count      uint8 // of the steps before Op
+	Steps      uint8 // two bits for each, the first lowest: how many indices it leaves out
+}
+
+var ahead [1 << tableBits]Ahead
+
+// Next returns the operations that the lowest bits of w hold, at least the next one's code.
+func Next(w uint64) Ahead {
+	a := ahead[w&(1<<tableBits-1)]
+	if a.Length == 0 {
+		c := longCodes[w>>tableBits&(1<<longBits-1)]
+		a.Op, a.Length = c.op, c.length
+	}
+	return a
+}
+
 func init() {
 	for op, c := range buildCodes(weights[:]) {
 		to, bits, length := table[:], c.bits, c.length
@@ -33,6 +52,18 @@ func init() {
 		for i := int(bits); i < len(to); i += 1 << length {
 			to[i] = code{uint8(op), uint8(c.length)}
 		}
+	}
+	for i, c := range table {
+		a := Ahead{Op: c.op, Length: c.length}
+		for a.Length > 0 && a.Op < 4 && a.Count < 4 {
+			next := table[i>>a.Length]
+			if next.length == 0 || a.Length+next.length > tableBits {
+				break
+			}
+			a.Steps |= a.Op << (2 * a.Count)
+			a.Op, a.Length, a.Count = next.op, a.Length+next.length, a.Count+1
+		}
+		ahead[i] = a
 	}
 }
 

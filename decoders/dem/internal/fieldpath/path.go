@@ -13,8 +13,8 @@ const MaxDepth = 8
 // MaxIndex is the largest index in a path. No list of a game is nearly as long.
 const MaxIndex = 1<<14 - 1
 
-// maxPaths bounds the paths of one update.
-const maxPaths = 1 << 16
+// MaxPaths bounds the paths of one update.
+const MaxPaths = 1 << 16
 
 // Path leads to a field of an entity: an index into the fields of its serializer, then an index into the elements or fields
 // of that field, and so on. Only the indices from Keep to Last are set. The earlier indices equal those of the previous path.
@@ -30,6 +30,17 @@ var (
 	ErrIndex = errors.New("index of a field path out of range")
 	ErrCount = errors.New("too many fields")
 )
+
+// Finish is the operation that ends a list.
+const Finish = 39
+
+// Apply carries out an operation whose numbers are at r: one of those from 9 on but 11, 29 and Finish. It returns false if there is no such path.
+func (p *Path) Apply(r *bits.Reader, op uint8) bool {
+	q := reader{Path: *p}
+	q.apply(r, op)
+	*p = q.Path
+	return q.bad == nil
+}
 
 // reader is the state of reading a list of paths.
 type reader struct {
@@ -85,7 +96,7 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 				r.Skip(word - left)
 				w, left = r.Peek(), word
 			}
-			v, n := number(w)
+			v, n := Number(w)
 			*top += v + 5
 			w >>= n
 			left -= n
@@ -100,7 +111,7 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 				r.Skip(word - left)
 				w, left = r.Peek(), word
 			}
-			v, n := number(w)
+			v, n := Number(w)
 			*top += (int32(code.op) - 6) >> 1
 			if uint32(*top) > MaxIndex {
 				return dst, ErrIndex
@@ -130,7 +141,7 @@ func Read(r *bits.Reader, dst []Path) ([]Path, error) {
 			return dst, p.bad
 		case uint32(p.Idx[p.Last&(MaxDepth-1)]) > MaxIndex:
 			return dst, ErrIndex
-		case len(dst) >= maxPaths:
+		case len(dst) >= MaxPaths:
 			return dst, ErrCount
 		}
 		if len(dst) == cap(dst) {
@@ -303,13 +314,13 @@ const numberBits = 4 + 31
 
 // readNumber reads a path number.
 func readNumber(r *bits.Reader) int32 {
-	v, n := number(r.Peek())
+	v, n := Number(r.Peek())
 	r.Skip(n)
 	return v
 }
 
-// number returns the path number of 2, 4, 10, 17 or 31 bits at the beginning of w, and the number of bits that it takes in all.
-func number(w uint64) (v int32, n int) {
+// Number returns the path number of 2, 4, 10, 17 or 31 bits at the beginning of w, and the number of bits that it takes in all.
+func Number(w uint64) (v int32, n int) {
 	switch {
 	case w&1 != 0:
 		return int32(w >> 1 & (1<<2 - 1)), 3

@@ -54,5 +54,8 @@ type Codec struct {
 	Quant *Quantizer // for FloatQuantized
 }
 
+// Plain reports whether the values lie in their cells, and no value below their fields depends on them.
+func (c *Codec) Plain() bool { return c.Op < OpText && c.Op != OpTuple }
+
 // NoValue is the codec of a place in the tree without a value.
 var NoValue = Codec{Op: OpNone}

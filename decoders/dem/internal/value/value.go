@@ -38,9 +38,6 @@ const (
 // InBytes reports whether the value lies outside its cell.
 func (k Kind) InBytes() bool { return k == Text || k == Tuple || k == Blob }
 
-// Plain reports whether the value lies in its cell, and no value below its field depends on it.
-func (k Kind) Plain() bool { return k <= Vector }
-
 // Leaf reports whether no other value depends on this one.
 func (k Kind) Leaf() bool { return k < Length }
 
