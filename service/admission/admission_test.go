@@ -347,6 +347,36 @@ func TestLong(t *testing.T) {
 	})
 }
 
+// TestManyLong: while several turns take long, who waits gets no more than the processor that is kept, until those turns count as stuck.
+func TestManyLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(4)
+		took := make(chan *Turn, 10)
+		for range 3 {
+			took <- turns.Take(nil, nil, "long")
+		}
+		for range 3 {
+			go func() { took <- turns.Take(nil, nil, "other") }()
+		}
+		for _, at := range []struct {
+			after time.Duration
+			turns int
+		}{{longAfter / 2, 3}, {stuckAfter / 2, 4}, {stuckAfter, 6}} {
+			time.Sleep(at.after)
+			if synctest.Wait(); len(took) != at.turns {
+				t.Errorf("%v later %d have turns, not %d", at.after, len(took), at.turns)
+			}
+		}
+		for range 6 {
+			turns.Give(<-took)
+		}
+		time.Sleep(time.Second)
+		if turns.free != 4 || turns.watched {
+			t.Errorf("left over: %+v", turns)
+		}
+	})
+}
+
 // TestStuck: a stream that keeps its turn, such as one that waits for a disk, blocks the others only for a moment.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
