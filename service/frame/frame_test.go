@@ -3,6 +3,8 @@ package frame_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
@@ -141,6 +143,43 @@ func TestOutbox(t *testing.T) {
 			t.Errorf("%s: empty %v", test.what, o.Empty())
 		}
 	}
+}
+
+// TestWaiting: frames of several streams that wait, and are freed in another order, keep their own bytes. Memory for them comes from a pool.
+func TestWaiting(t *testing.T) {
+	var streams [3]frame.Outbox
+	type waiting struct {
+		f      *frame.Frame
+		cursor string
+	}
+	var all []waiting
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 3000 {
+		cursor := fmt.Sprint("cursor ", i)
+		all = append(all, waiting{streams[random.IntN(len(streams))].State(3, nil, true, []byte(cursor)), cursor})
+		for _, w := range all {
+			var r replaydv1.StreamEventsResponse
+			b := w.f.Buffer()
+			if err := proto.Unmarshal(b.ReadOnlyData(), &r); err != nil || string(r.GetCursor()) != w.cursor {
+				t.Fatalf("of %d frames that wait, the one with %q has %q: %v", len(all), w.cursor, r.GetCursor(), err)
+			}
+			b.Free()
+		}
+		for len(all) > random.IntN(8) {
+			at := random.IntN(len(all))
+			all[at].f.Free()
+			all = slices.Delete(all, at, at+1)
+		}
+	}
+	text := []byte("cursor")
+	waits := streams[0].State(3, nil, true, text)
+	cost := func(o *frame.Outbox) float64 {
+		return testing.AllocsPerRun(100, func() { o.State(3, nil, true, text).Free() })
+	}
+	if alone, other := cost(&streams[1]), cost(&streams[0]); other > alone {
+		t.Errorf("%v allocations while another frame waits, %v otherwise", other, alone)
+	}
+	waits.Free()
 }
 
 // TestSameBytes: a response has the same bytes each time, whatever the order of the entries of a map.
