@@ -404,10 +404,7 @@ func TestPace(t *testing.T) {
 		c := New(Limits{All: Amounts{Memory: limit}})
 		percent, calls := 100, 0
 		c.Pace(func() int64 { return int64(test.live) }, func(p int) { percent, calls = p, calls+1 })
-		ticket, err := c.Enter(Who{}, Streams)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ticket := c.Hold(Who{})
 		if percent != test.most {
 			t.Errorf("with nothing taken a heap of %d may grow by %d %%", test.live, percent)
 		}
@@ -431,6 +428,32 @@ func TestPace(t *testing.T) {
 		}
 	}
 	New(Limits{}).Pace(nil, nil) // no limit, no pace
+}
+
+// TestPaceStreams: a heap of streams that wait has less garbage, the more of them there are. What else is in the heap may have as much
+// garbage as always.
+func TestPaceStreams(t *testing.T) {
+	const own = 8 << 20
+	for _, test := range []struct{ streams, others, percent int }{
+		{0, 0, 800}, {10, 0, 700}, {100, 0, 500}, {500, 0, 100}, {1000, 0, 30}, {4000, 0, 30}, {0, 200 << 20, 100}, {1000, 200 << 20, 90}, {4000, 50 << 20, 40},
+	} {
+		c := New(Limits{All: Amounts{Memory: 1 << 40}})
+		percent, live := 100, own+test.others+test.streams*(20<<10)
+		c.Pace(func() int64 { return int64(live) }, func(p int) { percent = p })
+		for range test.streams {
+			ticket, err := c.Enter(Who{}, Streams)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ticket.Return()
+			if err := ticket.Memory(1 << 10); err != nil { // as each stream takes
+				t.Fatal(err)
+			}
+		}
+		if percent != test.percent {
+			t.Errorf("with %d streams a heap of %d MiB may grow by %d %%, want %d", test.streams, live>>20, percent, test.percent)
+		}
+	}
 }
 
 // TestPaceCollected: how much the heap may grow follows its size after a garbage collection.

@@ -74,8 +74,8 @@ func Tune(there int64) {
 // Pace makes the control call set when the taken memory changes or garbage was collected, one call at a time, as long as the process lives.
 // percent is how much the heap may grow between garbage collections (see GOGC). It is the usual 100 while little memory is taken, and less
 // when much is taken. So live memory and garbage together stay close to the limit. It is more while the heap is small, of which live returns
-// the bytes: the garbage of a few short replays is not worth a collection. Call Pace before anything is taken. Without a memory limit it
-// does nothing.
+// the bytes: the garbage of a few short replays is not worth a collection. It is less when most of the heap belongs to streams, which mostly
+// wait: beside what a thousand of them keep, their garbage counts. Call Pace before anything is taken. Without a memory limit it does nothing.
 func (c *Control) Pace(live func() int64, set func(percent int)) {
 	if c.limits.All[Memory] > 0 {
 		c.pacer = &pacer{set: set, percent: usualPercent}
@@ -111,13 +111,21 @@ const (
 	leastPercent = 6
 	paceSteps    = 16       // into how many steps the limit is divided: few, because each change briefly stops the world
 	spare        = 64 << 20 // garbage of so many bytes is not worth a collection, or of a step of the limit if that is less
+	streamSpare  = 64 << 10 // less for each stream
+	streamLive   = 24 << 10 // what a stream that waits keeps in the heap: no reason for as much garbage again
+	quietPercent = 30       // with streams alone
 )
 
 // percentOf returns by how many percent the heap may grow when taken of limit is in use, so that live memory and garbage together
 // hardly exceed the limit.
-func percentOf(taken, live, limit int64) int {
-	most := min(min(spare, limit/paceSteps)*100/max(live, 1), mostPercent)
-	most = max(most-most%usualPercent, usualPercent)
+func percentOf(taken, live, streams, limit int64) int {
+	garbage := max(min(spare, limit/paceSteps)-streams*streamSpare, live-streams*streamLive)
+	most := min(garbage*100/max(live, 1), mostPercent)
+	if most > usualPercent {
+		most -= most % usualPercent
+	} else {
+		most = max(most+9-(most+9)%10, quietPercent)
+	}
 	step := (taken*paceSteps + limit - 1) / limit
 	if step <= 0 {
 		return int(most)
@@ -133,7 +141,7 @@ func (c *Control) pace() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if percent := percentOf(c.Taken(Memory), p.live.Load(), c.limits.All[Memory]); percent != p.percent {
+	if percent := percentOf(c.Taken(Memory), p.live.Load(), c.Taken(Streams), c.limits.All[Memory]); percent != p.percent {
 		p.percent = percent
 		p.set(percent)
 	}
