@@ -64,9 +64,15 @@ func (s *Server) admit(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	if err != nil {
 		return s.fail(ctx, err, "")
 	}
-	defer t.Return()
 	openBody(ctx)
-	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: admission.With(ctx, t)})
+	with := &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: admission.With(ctx, t)}
+	return stream.Around(func() error { return handler(srv, with) }, func(run func() error) error {
+		err := run()
+		if _, idle := stream.IsIdle(err); !idle {
+			t.Return()
+		}
+		return err
+	})
 }
 
 // ticket returns the ticket of a new call. Unary calls are never refused for lack of memory, so that health checks pass; the

@@ -10,7 +10,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
-	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
@@ -25,6 +24,7 @@ import (
 	"github.com/replayd/replayd/proto/rawcodec"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	plainhttp "github.com/replayd/replayd/service/plain"
+	"github.com/replayd/replayd/service/stream"
 )
 
 // Limits of the transport. Requests are small. Keepalive finds dead connections; heartbeats in the streams keep proxies from
@@ -61,9 +61,6 @@ type Daemon struct {
 // NewDaemon makes a gRPC server with everything that surrounds the handlers. It registers metrics with reg unless that is nil. It
 // adds options last, such as credentials.
 func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOption) *Daemon {
-	recovered := recovery.WithRecoveryHandlerContext(func(ctx context.Context, p any) error {
-		return internal(incident(ctx, s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")).GRPCStatus().Err()
-	})
 	metrics := grpcprom.NewServerMetrics()
 	if reg != nil {
 		reg.MustRegister(metrics)
@@ -90,7 +87,7 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	d := &Daemon{server: s, grpc: grpc.NewServer(all...), health: health.NewServer(), abandoned: make(chan struct{})}
 	d.methods = early{Server: d.grpc, byName: map[string]func(grpc.ServerStream) error{}, interceptors: []grpc.StreamServerInterceptor{
 		keepStream, measure(metrics), s.Gate.StreamInterceptor, s.detach, s.admit,
-		recovery.StreamServerInterceptor(recovered), // innermost, so that the others see the status into which it turns a panic
+		s.recovered, // innermost, so that the others see the status into which it turns a panic
 	}}
 	replaydv1.RegisterReplayServiceServer(d.methods, s)
 	flight.RegisterFlightServiceServer(d.methods, &flights{server: s})
@@ -102,6 +99,18 @@ func NewDaemon(s *Server, reg prometheus.Registerer, options ...grpc.ServerOptio
 	reflection.Register(d.methods)
 	metrics.InitializeMetrics(d.grpc)
 	return d
+}
+
+// recovered is the interceptor that turns a panic into a status.
+func (s *Server) recovered(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	return stream.Around(func() error { return handler(srv, ss) }, func(run func() error) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = internal(incident(ss.Context(), s.Log, "panic", fmt.Sprintf("%v\n%s", p, debug.Stack()), "")).GRPCStatus().Err()
+			}
+		}()
+		return run()
+	})
 }
 
 // Serve serves gRPC on l, and web on webListener unless web is nil, until ctx ends. Then it drains: streams end with a cursor and

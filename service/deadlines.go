@@ -19,7 +19,8 @@ import (
 )
 
 // detach is the interceptor that ends a stream's call on time even if the handler does not return: a handler that sends to a
-// client which never reads is blocked until the call ends, and returning from the interceptor ends the call.
+// client which never reads is blocked until the call ends, and returning from the interceptor ends the call. The handler has a goroutine
+// of its own, but none while its stream is idle.
 func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
@@ -32,27 +33,53 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		cancel(errSilent)
 	})
 	defer asked.timer.Stop()
+	asked.WrappedServerStream = middleware.WrappedServerStream{
+		ServerStream: ss, WrappedContext: context.WithValue(ctx, writingKey{}, w),
+	}
 	done := make(chan error, 1)
-	s.handlers.Go(func() {
-		asked.WrappedServerStream = middleware.WrappedServerStream{
-			ServerStream: ss, WrappedContext: context.WithValue(ctx, writingKey{}, w),
+	s.handlers.Add(1)
+	go s.handle(func() error { return handler(srv, asked) }, done)
+	over, late := ctx.Done(), s.late
+	var grace <-chan time.Time
+	for {
+		select {
+		case err := <-done:
+			idle, is := stream.IsIdle(err)
+			if !is {
+				return err
+			}
+			idle.Wait()
+			go s.handle(idle.Resume, done)
+			continue
+		case <-grace:
+			go s.outlive(done)
+			return s.fail(ctx, stream.ErrDraining, "")
+		case <-over:
+		case <-late:
 		}
-		done <- handler(srv, asked)
-	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-	case <-s.late:
+		if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errSilent) {
+			go s.outlive(done)
+			return s.fail(ctx, cause, "")
+		}
+		over, late = nil, nil
+		grace = time.After(handlerGrace) // its context is cancelled, and most handlers return at once
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, stream.ErrTooSlow) || errors.Is(cause, errSilent) {
-		return s.fail(ctx, cause, "")
+}
+
+// handle runs a handler, or goes on with one whose stream was idle, and passes its result on.
+func (s *Server) handle(run func() error, done chan<- error) {
+	err := run()
+	if _, idle := stream.IsIdle(err); !idle {
+		s.handlers.Done()
 	}
-	select { // its context is cancelled, and most handlers return at once
-	case err := <-done:
-		return err
-	case <-time.After(handlerGrace):
-		return s.fail(ctx, stream.ErrDraining, "")
+	done <- err
+}
+
+// outlive takes the results of a handler whose call has ended. The handler ends, because its context is cancelled.
+func (s *Server) outlive(done chan error) {
+	for idle, is := stream.IsIdle(<-done); is; idle, is = stream.IsIdle(<-done) {
+		idle.Wait()
+		s.handle(idle.Resume, done)
 	}
 }
 

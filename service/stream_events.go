@@ -19,13 +19,24 @@ import (
 // StreamEvents implements the API.
 func (s *Server) StreamEvents(
 	req *replaydv1.StreamEventsRequest, out grpc.ServerStreamingServer[replaydv1.StreamEventsResponse],
-) (err error) {
-	ctx := out.Context()
-	defer func() { err = s.fail(ctx, err, req.GetReplay()) }()
-	if err := s.enter(ctx, streamCost); err != nil {
-		return err
-	}
-	return s.Stream(ctx, req, s.counted(out))
+) error {
+	ctx, name := out.Context(), req.GetReplay()
+	return stream.Around(func() error {
+		if err := s.enter(ctx, streamCost); err != nil {
+			return err
+		}
+		c, err := s.open(ctx, req)
+		if err != nil {
+			return err
+		}
+		return stream.Begin(ctx, s.here(ctx, c), s.counted(out))
+	}, func(run func() error) error {
+		err := run()
+		if _, idle := stream.IsIdle(err); idle {
+			return err
+		}
+		return s.fail(ctx, err, name)
+	})
 }
 
 // Stream streams the events of a replay, and with FollowSuccessors of its successors, to send. It returns errors of the packages
@@ -57,8 +68,13 @@ func (s *Server) open(ctx context.Context, req *replaydv1.StreamEventsRequest) (
 
 // run streams the opened replay of a call.
 func (s *Server) run(ctx context.Context, c stream.Config, send stream.Send) error {
+	return stream.Run(ctx, s.here(ctx, c), send)
+}
+
+// here returns the configuration of a stream with what the server has for all.
+func (s *Server) here(ctx context.Context, c stream.Config) stream.Config {
 	c.Drain, c.Version, c.Turns, c.Caller = s.drain, s.Version, s.Turns, s.callerKey(ctx)
-	return stream.Run(ctx, c, send)
+	return c
 }
 
 // Local is what a stream without a Server has in place of its configuration.

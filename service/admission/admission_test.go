@@ -445,7 +445,7 @@ func TestPaceStreams(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer ticket.Return()
+			t.Cleanup(ticket.Return)
 			if err := ticket.Memory(1 << 10); err != nil { // as each stream takes
 				t.Fatal(err)
 			}

@@ -348,7 +348,9 @@ func TestPush(t *testing.T) {
 			<-done
 			continue
 		}
+		failure = nil // what is sent from now on would not tell
 		g.changed <- struct{}{}
+		time.AfterFunc(10*time.Second, cancel)
 		if err := <-done; !errors.Is(err, broken) {
 			t.Errorf("the stream ended with %v", err)
 		}

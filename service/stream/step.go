@@ -160,9 +160,7 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 		defer timer.Stop()
 		after = timer.C
 	}
-	defer s.recall()
 	for {
-		s.offer()
 		select {
 		case <-s.canceled:
 			return again, s.ctx.Err()
@@ -175,7 +173,6 @@ func (s *stream) wait(changed, extra <-chan struct{}, limit time.Duration) (outc
 		case <-after:
 			return s.look(), nil
 		case <-s.clock.C:
-			s.recall()
 			if err := s.heartbeat(); err != nil {
 				return again, err
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -22,24 +21,12 @@ import (
 // Run streams until the replay or ctx ends, or sending fails. It returns nil after it has sent the end. It returns errors of ctx
 // and of send unchanged, and all others as an *Error. Run closes the replays and Successors.
 func Run(ctx context.Context, c Config, send Send) error {
-	s := &stream{Config: c, ctx: ctx, canceled: ctx.Done(), sender: send, replay: c.Replay, lastSent: time.Now()}
-	s.batch.MaxEvents = c.MaxEvents
-	s.clock = time.NewTimer(s.untilHeartbeat())
-	defer s.clock.Stop()
-	if s.Successors != nil {
-		defer s.Successors.Close()
+	err := Begin(ctx, c, send)
+	for i, idle := IsIdle(err); idle; i, idle = IsIdle(err) {
+		i.Wait()
+		err = i.Resume()
 	}
-	defer s.close() // also when a decoder panics
-	defer s.giveTurn()
-	s.replay.Await(s.await)
-	err := s.run()
-	if failed, ok := errors.AsType[*sendError](err); ok {
-		return failed.error
-	}
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	return &Error{Cursor: slices.Clone(s.cursorBytes()), Err: err}
+	return err
 }
 
 // stream is a running subscription.
@@ -66,6 +53,7 @@ type stream struct {
 	canceled <-chan struct{}
 
 	pusher   codec.Pusher    // sends for the stream while it waits; see push
+	idle     Idle            // what it returns while it waits for more of a live replay
 	paced    bool            // the pusher observed MaxDelay while the stream was idle
 	filtered uint64          // the number of events of earlier replays that the filter dropped
 	clock    *time.Timer     // fires when a heartbeat may be due; sending does not reset it
@@ -100,6 +88,7 @@ const (
 	over                   // the replay's own end was read
 	passed                 // no later event can match the filter
 	drained                // the server shuts down
+	left                   // it is idle, and needs no goroutine
 )
 
 func (s *stream) run() error {
@@ -111,6 +100,9 @@ func (s *stream) run() error {
 		if err != nil {
 			return err
 		}
+		if how == left {
+			return &s.idle
+		}
 		if how == drained || s.Successors == nil {
 			return s.end(how)
 		}
@@ -120,17 +112,19 @@ func (s *stream) run() error {
 	}
 }
 
-// one streams one replay and returns its end: over, dry, passed or drained. It does not send the end.
+// one streams one replay, or goes on, and returns its end: over, dry, passed or drained; or left. It does not send the end.
 func (s *stream) one(start Start) (outcome, error) {
-	var err error
-	if s.list, err = listField(s.replay.Codec, (*replaydv1.EventBatch)(nil)); err != nil {
-		return over, err
+	if !s.idle.is {
+		var err error
+		if s.list, err = listField(s.replay.Codec, (*replaydv1.EventBatch)(nil)); err != nil {
+			return over, err
+		}
+		if how, err := s.begin(start); err != nil || how != done {
+			return how, err
+		}
 	}
-	how, err := s.begin(start)
-	if err != nil || how != done {
-		return how, err
-	}
-	if how, err = s.deliver(); how != over || err != nil || s.replay.Present >= 0 { // for that size, nothing is unpacked
+	how, err := s.deliver()
+	if how != over || err != nil || s.replay.Present >= 0 { // for that size, nothing is unpacked
 		return how, err
 	}
 	rest, err := s.advance(s.replay.Rest)
@@ -424,9 +418,14 @@ func (s *stream) announce() error {
 // deliver fills and sends batches until the replay ends.
 func (s *stream) deliver() (outcome, error) {
 	how := done
+	if s.idle.is {
+		how = starved
+	}
 	for {
 		var err error
-		how, err = s.fill(how == starved)
+		if how, err = s.fill(how == starved); how == left && err == nil {
+			return how, nil
+		}
 		if err != nil {
 			if _, unsent := errors.AsType[*sendError](err); unsent || s.ctx.Err() != nil {
 				return how, err
@@ -472,15 +471,8 @@ func (s *stream) fill(starving bool) (outcome, error) {
 
 // linger waits for more events: without limit while the batch is empty, and otherwise for MaxDelay.
 func (s *stream) linger() (outcome, error) {
-	if s.batch.Count == 0 {
-		if err := s.catchUp(); err != nil {
-			return again, err
-		}
-		if err := s.sendStanding(); err != nil {
-			return again, err
-		}
-		s.returnBuffer() // most streams mostly wait: they need no buffer for that, nor for the few events that come next
-		if how, err := s.idle(); err != nil || how != again || s.MaxDelay == 0 || s.paced {
+	if s.idle.is || s.batch.Count == 0 {
+		if how, err := s.rest(); err != nil || how != again || s.MaxDelay == 0 || s.paced {
 			return how, err // with paced, the batch may have events
 		}
 		s.borrowBuffer()
