@@ -1,6 +1,7 @@
 package arrowipc
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,7 +19,6 @@ type Encoder struct {
 	Narrow bool
 
 	kinds [256]*kind // nil for those without a table so far
-	head  []byte     // memory for what an entry has before its messages
 }
 
 // Append appends the tables of a set that have rows to b, as entries of a field `repeated Table` with that number.
@@ -40,26 +40,24 @@ func (e *Encoder) AppendEmpty(b []byte, field protowire.Number, set *table.Set, 
 }
 
 func (e *Encoder) append(b []byte, field protowire.Number, t *table.Table) []byte {
-	k := e.kinds[t.Kind]
-	first := k == nil
-	if first {
-		k = newKind(t, e.Narrow)
-		e.kinds[t.Kind] = k
+	if e.kinds[t.Kind] == nil {
+		e.kinds[t.Kind] = newKind(t, e.Narrow)
 	}
-	w := begin(t.Rows, e.Compress)
+	k, w := e.kinds[t.Kind], begin(e.Compress)
 	defer w.free()
-	changed := k.add(w, t)
+	k.add(w, t)
 	size := w.seal()
-	h := protowire.AppendTag(e.head[:0], protoscan.TableKind, protowire.BytesType)
-	h = protowire.AppendString(h, t.Layout.Format.Kinds[t.Kind].Name)
-	h = protowire.AppendVarint(protowire.AppendTag(h, protoscan.TableRows, protowire.VarintType), uint64(t.Rows))
-	if first || changed {
-		h = protowire.AppendBytes(protowire.AppendTag(h, protoscan.TableSchema, protowire.BytesType), k.message())
+	at := len(b)
+	b = protowire.AppendTag(b, protoscan.TableKind, protowire.BytesType)
+	b = protowire.AppendString(b, t.Layout.Format.Kinds[t.Kind].Name)
+	b = protowire.AppendVarint(protowire.AppendTag(b, protoscan.TableRows, protowire.VarintType), uint64(t.Rows))
+	if k.changed {
+		k.changed = false
+		b = protowire.AppendBytes(protowire.AppendTag(b, protoscan.TableSchema, protowire.BytesType), k.message())
 	}
-	h = protowire.AppendVarint(protowire.AppendTag(h, protoscan.TableData, protowire.BytesType), uint64(size))
-	e.head = h
-	b = protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(len(h)+size))
-	b = append(b, h...)
+	b = protowire.AppendVarint(protowire.AppendTag(b, protoscan.TableData, protowire.BytesType), uint64(size))
+	var room [2 * binary.MaxVarintLen64]byte
+	b = slices.Insert(b, at, protowire.AppendVarint(protowire.AppendTag(room[:0], field, protowire.BytesType), uint64(len(b)-at+size))...)
 	for _, m := range w.all {
 		b = m.appendBody(append(b, m.head...))
 	}

@@ -24,8 +24,7 @@ type Flight struct {
 func NewFlight(l *table.Layout, kind uint8, compress, many bool) *Flight {
 	schema := Schema(l, kind)
 	if many {
-		keys := schema.Metadata()
-		schema = arrow.NewSchema(append([]arrow.Field{{Name: ReplayColumn, Type: names}}, schema.Fields()...), &keys)
+		schema, _ = schema.AddField(0, arrow.Field{Name: ReplayColumn, Type: names}) // it fails beyond the last field
 	}
 	return &Flight{SchemaMessage(schema), compress, many}
 }
@@ -47,7 +46,7 @@ func appendHeader(b, head []byte) []byte {
 
 // Each calls send with what appends each message of the rows of a replay's table. The last one has the metadata.
 func (f *Flight) Each(replay string, t *table.Table, metadata []byte, send func(message func(b []byte) []byte) error) error {
-	w := begin(t.Rows, f.compress)
+	w := begin(f.compress)
 	defer w.free()
 	if f.many {
 		indices := take[int32](w, t.Rows)

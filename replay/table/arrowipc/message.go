@@ -8,13 +8,13 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 
 	"github.com/replayd/replayd/replay/table"
 )
 
-// message is an IPC message of rows.
+// message is an IPC message of rows, of which there are as many as values in its first array.
 type message struct {
-	rows    int
 	nodes   []byte   // for every array in preorder its length and the number of its missing values
 	buffers []byte   // for every buffer its place in the body and its size
 	parts   [][]byte // the bytes of these buffers, of which the first of an array marks missing values
@@ -35,10 +35,10 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// begin returns a workspace for a table with so many rows.
-func begin(rows int, compress bool) *workspace {
+// begin returns a workspace for a table.
+func begin(compress bool) *workspace {
 	w := workspaces.Get().(*workspace)
-	w.record.rows, w.compress, w.bytes = rows, compress, w.bytes[:0]
+	w.compress, w.bytes = compress, w.bytes[:0]
 	return w
 }
 
@@ -46,7 +46,7 @@ func begin(rows int, compress bool) *workspace {
 func (w *workspace) free() {
 	for _, m := range w.all {
 		clear(m.parts)
-		m.nodes, m.buffers, m.parts, m.body, m.zeros = m.nodes[:0], m.buffers[:0], m.parts[:0], 0, 0
+		*m = message{nodes: m.nodes[:0], buffers: m.buffers[:0], parts: m.parts[:0], head: m.head}
 	}
 	w.names = w.names[:0]
 	workspaces.Put(w)
@@ -54,7 +54,7 @@ func (w *workspace) free() {
 
 // take returns n values in memory of w, which the caller must set. Those that were taken before stay as they are.
 func take[N any](w *workspace, n int) []N {
-	begin := padded(len(w.bytes))
+	begin := bitutil.CeilByte(len(w.bytes))
 	end := begin + n*int(unsafe.Sizeof(*new(N)))
 	w.bytes = slices.Grow(w.bytes, end-len(w.bytes))[:end]
 	return unsafe.Slice((*N)(unsafe.Pointer(unsafe.SliceData(w.bytes[begin:]))), n)
@@ -97,9 +97,7 @@ func appendParts(to [][]byte, c *table.Column) [][]byte {
 // addNames adds the dictionary of a column.
 func (w *workspace) addNames(all *table.Names) {
 	w.names = slices.Grow(w.names, 1)[:len(w.names)+1]
-	m := &w.names[len(w.names)-1]
-	m.rows = all.Len()
-	w.add(m, m.rows, 0, nil, arrow.GetBytes(all.Offsets), all.Data)
+	w.add(&w.names[len(w.names)-1], all.Len(), 0, nil, arrow.GetBytes(all.Offsets), all.Data)
 }
 
 // add adds an array to a message.
@@ -111,7 +109,7 @@ func (w *workspace) add(m *message, length, nulls int, parts ...[]byte) {
 		}
 		at, size := m.body, len(part)
 		switch {
-		case !zero(part):
+		case size == 0, !bytes.HasPrefix(zeros[:], part):
 		case size <= m.zeros:
 			at, part = m.zerosAt, nil
 		default:
@@ -119,14 +117,12 @@ func (w *workspace) add(m *message, length, nulls int, parts ...[]byte) {
 		}
 		m.buffers = words(m.buffers, at, size)
 		m.parts = append(m.parts, part)
-		m.body += padded(len(part))
+		m.body += bitutil.CeilByte(len(part))
 	}
 }
 
-// zero reports whether a buffer has only zeros, as those of a column without values have.
-func zero(part []byte) bool {
-	return len(part) > 0 && part[0] == 0 && bytes.Equal(part[1:], part[:len(part)-1])
-}
+// zeros are those of padding, and of the buffers of columns without values unless these are larger.
+var zeros [1 << 20]byte
 
 // prefixBytes is the size of what is before the metadata of a message: ones, and the size of the metadata.
 const prefixBytes = 8
@@ -141,16 +137,14 @@ func (w *workspace) seal() (size int) {
 		compression = 20
 	}
 	for id, m := range w.all {
-		kind := ofRows
-		if m != &w.record {
-			kind = ofDictionary
-		}
 		b := words(m.head[:0], 0, 20) // the prefix, set below; the reference to Message, and padding
-		b = words(vtable(b, 20, 16, 18, 12, 4), m.body, 20|version<<32|kind<<48)
-		if kind == ofDictionary {
+		if m == &w.record {
+			b = words(vtable(b, 20, 16, 18, 12, 4), m.body, 20|version<<32|ofRows<<48)
+		} else {
+			b = words(vtable(b, 20, 16, 18, 12, 4), m.body, 20|version<<32|ofDictionary<<48)
 			b = words(vtable(b, 16, 4, 12, 0, 0), id, 20)
 		}
-		b = words(vtable(b, 24, 4, 12, 16, compression), m.rows, 28|(32+len(m.nodes))<<32,
+		b = words(vtable(b, 24, 4, 12, 16, compression), int(binary.LittleEndian.Uint64(m.nodes)), 28|(32+len(m.nodes))<<32,
 			12, 4<<32|4<<16|4) // BodyCompression with its defaults: each buffer as a frame of LZ4
 		for _, list := range [][]byte{m.nodes, m.buffers} {
 			b = append(words(b, len(list)/structBytes<<32), list...)
@@ -164,9 +158,8 @@ func (w *workspace) seal() (size int) {
 
 // appendBody appends the body.
 func (m *message) appendBody(b []byte) []byte {
-	var zeros [8]byte
 	for _, part := range m.parts {
-		b = append(append(b, part...), zeros[:padded(len(part))-len(part)]...)
+		b = append(append(b, part...), zeros[:bitutil.CeilByte(len(part))-len(part)]...)
 	}
 	return b
 }
@@ -183,5 +176,3 @@ func words(b []byte, numbers ...int) []byte {
 func vtable(b []byte, size, first, second, third, fourth int) []byte {
 	return words(b, 12|size<<16|first<<32|second<<48, third|fourth<<16|12<<32)
 }
-
-func padded(n int) int { return (n + 7) &^ 7 }

@@ -23,11 +23,12 @@ var clock = map[int][]form{
 // values of a table do not fit. It never goes back, so the schema changes a few times at most.
 type kind struct {
 	*about
-	forms [][]form // by column: the form in use, then the larger ones but the schema's, which needs none
+	forms   [][]form // by column: the form in use, then the larger ones but the schema's, which needs none
+	changed bool     // the schema of these forms was not sent
 }
 
 func newKind(t *table.Table, narrow bool) *kind {
-	k := &kind{about: aboutOf(t.Layout, t.Kind)}
+	k := &kind{about: aboutOf(t.Layout, t.Kind), changed: true}
 	for index, c := range table.Shown(t.Columns) {
 		forms, ofClock := clock[index]
 		if !narrow {
@@ -40,20 +41,19 @@ func newKind(t *table.Table, narrow bool) *kind {
 	return k
 }
 
-// add adds the rows of a table, and reports whether a column has taken another form.
-func (k *kind) add(w *workspace, t *table.Table) (changed bool) {
+// add adds the rows of a table.
+func (k *kind) add(w *workspace, t *table.Table) {
 	at := 0
 	for _, c := range table.Shown(t.Columns) {
 		forms := &k.forms[at]
 		for len(*forms) > 0 && !(*forms)[0].add(w, &c[0]) {
-			*forms, changed = (*forms)[1:], true
+			*forms, k.changed = (*forms)[1:], true
 		}
 		if len(*forms) == 0 {
 			w.addColumns(c)
 		}
 		at++
 	}
-	return changed
 }
 
 // squeeze adds the values as smaller integers.
@@ -62,9 +62,8 @@ func squeeze[N, W arrow.IntType | arrow.UintType](w *workspace, c *table.Column)
 	to := take[N](w, len(from))
 	var lost W
 	for i, v := range from {
-		n := N(v)
-		to[i] = n
-		lost |= v ^ W(n)
+		to[i] = N(v)
+		lost |= v ^ W(N(v))
 	}
 	if lost == 0 {
 		w.add(&w.record, c.Len, c.Nulls, c.Valid, arrow.GetBytes(to))
@@ -80,16 +79,15 @@ func runs[W arrow.UintType](w *workspace, c *table.Column) bool {
 	from := arrow.GetData[W](c.Data)
 	most := len(from)/3 + 1
 	values, ends := take[W](w, most)[:0], take[int32](w, most)[:0]
-	for begin := 0; begin < len(from); {
+	for begin, end := 0, 0; begin < len(from); begin = end {
 		if len(values) == most {
 			return false
 		}
-		v, end := from[begin], begin+1
+		v := from[begin]
 		for end < len(from) && from[end] == v {
 			end++
 		}
 		values, ends = append(values, v), append(ends, int32(end))
-		begin = end
 	}
 	w.add(&w.record, c.Len, 0) // runs have no marks of missing values
 	w.add(&w.record, len(ends), 0, nil, arrow.GetBytes(ends))

@@ -37,7 +37,7 @@ func narrowed(t *testing.T, l *table.Layout) {
 		what string
 		rows int
 		at   func(row int) (offset int64, tick int32)
-		last move // all rows but the last are zero
+		of   move // the one in the middle; the others are zero
 		want string
 		sent bool
 	}{
@@ -57,8 +57,8 @@ func narrowed(t *testing.T, l *table.Layout) {
 		for row := range test.rows {
 			offset, tick := test.at(row)
 			e := teehistorian.Event{Kind: teehistorian.KindPlayerDiff, AtTick: tick}
-			if row == test.rows-1 {
-				e.PlayerDiff = test.last
+			if row == test.rows/2 {
+				e.PlayerDiff = test.of
 			}
 			codec.AddRow(set, decoders.Position{Offset: offset}, &e)
 		}

@@ -57,9 +57,8 @@ func typeOf(f *table.Field) arrow.DataType {
 
 func fieldsOf(all []table.Field) []arrow.Field {
 	fields := make([]arrow.Field, len(all))
-	for i := range all {
-		f := &all[i]
-		fields[i] = arrow.Field{Name: f.Name, Nullable: f.Nullable, Type: typeOf(f)}
+	for i, f := range all {
+		fields[i] = arrow.Field{Name: f.Name, Nullable: f.Nullable, Type: typeOf(&f)}
 		if f.Comment != "" {
 			fields[i].Metadata = arrow.MetadataFrom(map[string]string{CommentKey: strings.TrimSpace(f.Comment)})
 		}
