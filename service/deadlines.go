@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	middleware "github.com/grpc-ecosystem/go-grpc-middleware/v2"
@@ -25,7 +26,8 @@ func (s *Server) detach(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	defer cancel(nil)
 	w := &writing{limit: s.SendTimeout, cancel: cancel}
-	w.timer = time.AfterFunc(s.SendTimeout, w.look)
+	w.timer = time.AfterFunc(math.MaxInt64, w.look)
+	w.timer.Reset(s.SendTimeout) // look uses the timer, so it must be stored before
 	defer w.stop(access.UseOf(ctx))
 	asked := &asking{fail: s.fail, long: s.failures.bodies.WithLabelValues(refusedLong)}
 	asked.timer = time.AfterFunc(s.patience(info), func() {

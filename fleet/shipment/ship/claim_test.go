@@ -165,18 +165,24 @@ type another struct {
 // take writes the entry, whoever had it, as a clone does that saw its lease lapse.
 func (a *another) take() {
 	a.t.Helper()
-	was, revision, err := a.owners.Get(context.Background(), "s1")
-	if err == nil && a.owner.Process == "" {
-		a.owner = *was
-		a.owner.Machine, a.owner.Process, a.owner.Host = "a clone", "its process", "clone"
-		a.owner.Epoch++
-	}
-	a.owner.Released = false
-	if err == nil {
-		_, err = a.owners.Set(context.Background(), "s1", &a.owner, revision)
-	}
-	if err != nil {
-		a.t.Error(err)
+	for {
+		was, revision, err := a.owners.Get(context.Background(), "s1")
+		if err == nil && a.owner.Process == "" {
+			a.owner = *was
+			a.owner.Machine, a.owner.Process, a.owner.Host = "a clone", "its process", "clone"
+			a.owner.Epoch++
+		}
+		a.owner.Released = false
+		if err == nil {
+			_, err = a.owners.Set(context.Background(), "s1", &a.owner, revision)
+		}
+		if errors.Is(err, shipment.ErrConflict) {
+			continue // the shipper has written it in between
+		}
+		if err != nil {
+			a.t.Error(err)
+		}
+		return
 	}
 }
 
