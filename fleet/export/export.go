@@ -37,7 +37,7 @@ import (
 const exportBudget = 4 << 20
 
 // Memory is the default of Options.Memory.
-const Memory = 4 << 20
+const Memory = 8 << 20
 
 // Options configure an export.
 type Options struct {
@@ -49,7 +49,7 @@ type Options struct {
 	Selection string
 	// Facts says that the selection has facts; see HasFacts. A replay is then exported again after a new version of the facts.
 	Facts bool
-	// Memory limits the memory, in bytes, of the compressed rows that wait for their row groups. More rows wait in files in the
+	// Memory limits the memory, in bytes, of the pages that wait for their row groups. More pages wait in files in the
 	// directories of drafts. Default [Memory].
 	Memory int
 	// Again exports the replay even if its export is there already.
@@ -351,7 +351,7 @@ func (e *Export) addColumns(t *table.Table) error {
 		to.schema = arrowipc.Schema(t.Layout, t.Kind)
 	}
 	r := arrowipc.Record(t, to.schema)
-	if t.Rows < manyRows {
+	if t.Rows < manyRows && e.o.Format != tablefile.Parquet {
 		return to.add(e, copied(r))
 	}
 	if err := to.add(e, r); err != nil {

@@ -71,8 +71,8 @@ func (t *exportTable) add(e *Export, r arrow.RecordBatch) error {
 	return nil
 }
 
-// manyRows is the number of rows from which a record batch is written at once, without a copy. Fewer wait for others, because a writer
-// would merge them.
+// manyRows is the number of rows from which a record batch is written at once, without a copy. Fewer wait for others, unless pages are made
+// of them anyway.
 const manyRows = 2048
 
 // copied returns a record batch with memory of its own.

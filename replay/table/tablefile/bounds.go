@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,28 +33,42 @@ func (b *bounds) number(v uint64) {
 	}
 }
 
-// all includes numbers, of which there must be some.
-func (b *bounds) all(v []uint64) {
+// all includes numbers, of which there must be some, as the plain encoding has them; a byte for a bool.
+func (b *bounds) all(v []byte) {
 	switch b.kind {
+	case arrow.BOOL:
+		include(b, v, func(v uint8) uint64 { return uint64(v) })
 	case arrow.INT32, arrow.DATE32:
-		least, most := int32(v[0]), int32(v[0])
-		for _, v := range v {
-			least, most = min(least, int32(v)), max(most, int32(v))
-		}
-		b.number(uint64(uint32(least)))
-		b.number(uint64(uint32(most)))
+		include(b, numbersOf[int32](v), func(v int32) uint64 { return uint64(uint32(v)) })
+	case arrow.UINT32:
+		include(b, numbersOf[uint32](v), func(v uint32) uint64 { return uint64(v) })
 	case arrow.INT64, arrow.TIMESTAMP:
-		least, most := int64(v[0]), int64(v[0])
-		for _, v := range v {
-			least, most = min(least, int64(v)), max(most, int64(v))
-		}
-		b.number(uint64(least))
-		b.number(uint64(most))
+		include(b, numbersOf[int64](v), func(v int64) uint64 { return uint64(v) })
+	case arrow.FLOAT32:
+		include(b, numbersOf[float32](v), func(v float32) uint64 { return uint64(math.Float32bits(v)) })
+	case arrow.FLOAT64:
+		include(b, numbersOf[float64](v), math.Float64bits)
 	default:
-		for _, v := range v {
-			b.number(v)
+		include(b, numbersOf[uint64](v), func(v uint64) uint64 { return v })
+	}
+}
+
+// include includes numbers. form is the form of appendNumber.
+func include[N cmp.Ordered](b *bounds, v []N, form func(N) uint64) {
+	for len(v) > 1 && v[0] != v[0] { //nolint:gocritic // NaN, beside which nothing is less
+		v = v[1:]
+	}
+	least, most := v[0], v[0]
+	for _, v := range v {
+		if v < least {
+			least = v
+		}
+		if v > most {
+			most = v
 		}
 	}
+	b.number(form(least))
+	b.number(form(most))
 }
 
 // text includes a text.

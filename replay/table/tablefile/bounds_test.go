@@ -16,24 +16,31 @@ func TestBoundsOfAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, kind := range []arrow.Type{arrow.INT32, arrow.DATE32, arrow.UINT32, arrow.INT64, arrow.TIMESTAMP, arrow.UINT64, arrow.FLOAT32, arrow.FLOAT64} {
 		narrow := slices.Contains([]arrow.Type{arrow.INT32, arrow.DATE32, arrow.UINT32, arrow.FLOAT32}, kind)
+		nan, as := kind == arrow.FLOAT32 || kind == arrow.FLOAT64, format.Int64
+		if narrow {
+			as = format.Int32
+		}
 		for n := range 100 {
 			one, all := bounds{kind: kind}, bounds{kind: kind}
 			for range 1 + n%2 {
-				v := make([]uint64, 1+random.IntN(4))
-				for i := range v {
-					switch v[i] = random.Uint64(); {
+				var plain []byte
+				for range 1 + random.IntN(4) {
+					v := random.Uint64()
+					switch {
+					case nan && random.IntN(3) == 0:
+						v = math.Float64bits(math.NaN())
+						if narrow {
+							v = uint64(math.Float32bits(float32(math.NaN())))
+						}
 					case narrow:
-						v[i] &= math.MaxUint32
+						v &= math.MaxUint32
 					case n%3 == 0:
-						v[i] &= 3
+						v &= 3
 					}
-					one.number(v[i])
+					one.number(v)
+					plain = appendNumber(plain, v, as)
 				}
-				all.all(v)
-			}
-			as := format.Int64
-			if narrow {
-				as = format.Int32
+				all.all(plain)
 			}
 			a, b := one.values(as)
 			c, d := all.values(as)

@@ -12,21 +12,13 @@ type Budget struct {
 	most, held int
 	create     func() (*os.File, error)
 	writers    []*parquetFile
-	packer     packer
+	work       workspace
 }
 
-// NewBudget returns a budget of most bytes of compressed rows. When writers hold more, their rows go to files that create makes,
+// NewBudget returns a budget of most bytes of rows. When writers hold more, their rows go to files that create makes,
 // at most one for each writer. Closing such a file must remove it. The caller closes the budget.
 func NewBudget(most int, create func() (*os.File, error)) *Budget {
 	return &Budget{most: most, create: create}
-}
-
-// take counts the bytes by which a writer's memory grows or, if negative, shrinks: about for the descriptions of its rows, and
-// values for their values.
-func (b *Budget) take(f *parquetFile, about, values int) {
-	f.cost += about
-	f.values += values
-	b.held += about + values
 }
 
 // keep moves values to files until the budget is kept, beginning with the writer that has most. If few values are left and the

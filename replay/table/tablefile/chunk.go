@@ -16,39 +16,52 @@ import (
 // A page is written when it has this number of values, or this number of bytes before encoding. Rows are not divided.
 const (
 	maxPageValues = 64 << 10
-	maxPageBytes  = 1 << 20
+	maxPageBytes  = 64 << 10
 )
 
-// chunk writes the columns of a row group one after the other.
+// chunk collects a column of a row group. Its pages wait as they will be written.
 type chunk struct {
-	out  *counter
 	leaf *leaf
-	meta format.ColumnMetaData
-	err  error // the first error of writing; after it nothing is written
+	work *workspace
+	meta format.ColumnMetaData // offsets begin with the column
+	err  error                 // the first error of encoding
 
 	// The page that is being collected.
-	rep, def []byte   // levels, of columns that have them
-	entries  int      // values, including missing ones
-	missing  int      // the values of entries that are missing
-	indices  []int32  // the values that are in the dictionary
-	numbers  []uint64 // the values that are in no dictionary
-	texts    []byte   // the values that are in no dictionary, encoded
+	rep, def []byte  // levels, of columns that have them
+	entries  int     // values, including missing ones
+	missing  int     // the values of entries that are missing
+	indices  []int32 // the values that are in the dictionary
+	plain    []byte  // the values that are in no dictionary, as the plain encoding has them; a byte for a bool
 
 	dictionary dictionary
-	waiting    []byte // pages that follow the dictionary
+	first      page // the dictionary, if it takes no more values
+	pages      []page
+	waiting    int // bytes of first and pages that are in memory
 	bounds     bounds
-
-	page, part, packed []byte // memory
-	wide               []uint64
-	halves             []int32
 }
 
+// page is a page with its header, in memory or in a file.
+type page struct {
+	data   []byte // nil if it is in the file
+	at     int64  // the place in the file
+	length int
+}
+
+// workspace is memory for one page, which all columns share.
+type workspace struct{ page, part, packed, bools []byte }
+
+const pageCost = int(unsafe.Sizeof(page{}))
+
 // begin begins a column.
-func (c *chunk) begin(l *leaf) {
-	c.leaf = l
-	c.bounds = bounds{kind: l.kind()}
-	c.dictionary = dictionary{open: l.physical != format.Boolean && !l.rising}
-	c.meta = format.ColumnMetaData{Type: l.physical, PathInSchema: l.path, Codec: format.Zstd, DataPageOffset: c.out.at}
+func (c *chunk) begin(l *leaf, w *workspace) {
+	*c = chunk{leaf: l, work: w, bounds: bounds{kind: l.kind()}}
+	c.dictionary.open = l.physical != format.Boolean && !l.rising
+	c.meta = format.ColumnMetaData{Type: l.physical, PathInSchema: l.path, Codec: format.Zstd}
+}
+
+// cost returns the bytes of memory of the column: of its values, which can move to a file, and of what describes them.
+func (c *chunk) cost() (about, values int) {
+	return cap(c.pages)*pageCost + c.dictionary.cost(), c.waiting + cap(c.rep) + cap(c.def) + cap(c.indices)*4 + cap(c.plain)
 }
 
 // level begins a value with its levels of repetition and definition. The value is missing if its definition level is below the
@@ -71,20 +84,26 @@ func (c *chunk) level(rep, def byte) {
 
 // room makes room for a row: a page that is full is finished, and so is a dictionary.
 func (c *chunk) room() {
-	if c.entries >= maxPageValues || len(c.indices)*4+len(c.numbers)*8+len(c.texts) >= maxPageBytes {
+	if full := c.size() >= maxPageBytes; full || c.entries >= maxPageValues {
+		if full {
+			c.weigh()
+		}
 		c.finishPage()
 	}
-	if c.dictionary.open && len(c.dictionary.data) >= maxDictionaryBytes {
+	if c.dictionary.open && c.dictionary.size >= maxDictionaryBytes {
 		c.finishPage()
 		c.finishDictionary()
 	}
 }
 
+// size returns the bytes of the values of the page that is being collected.
+func (c *chunk) size() int { return len(c.indices)*4 + len(c.plain) }
+
 // number adds a number in the form of appendNumber.
 func (c *chunk) number(v uint64) {
 	if !c.dictionary.open {
 		c.bounds.number(v)
-		c.numbers = append(c.numbers, v)
+		c.plain = appendNumber(c.plain, v, c.leaf.physical)
 		return
 	}
 	c.indices = append(c.indices, c.index(v))
@@ -100,23 +119,26 @@ func (c *chunk) index(v uint64) int32 {
 }
 
 // all adds numbers, of which there must be some. One that is repeated is looked up once.
-func (c *chunk) all(v []uint64) {
+func all[N uint8 | uint32 | uint64](c *chunk, v []N) {
 	if !c.dictionary.open {
-		c.bounds.all(v)
-		c.numbers = append(c.numbers, v...)
+		plain := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(v[0])))
+		c.bounds.all(plain)
+		c.plain = append(c.plain, plain...)
 		return
 	}
 	at := len(c.indices)
 	c.indices = slices.Grow(c.indices, len(v))[:at+len(v)]
-	last, i, to := v[0], c.index(v[0]), c.indices[at:]
+	to, d := c.indices[at:], &c.dictionary
+	near, base := d.near, N(d.base)
+	last, i := v[0], c.index(uint64(v[0]))
 	for n, v := range v {
+		if at := uint64(v - base); at < uint64(len(near)) && near[at] > 0 {
+			to[n] = near[at] - 1
+			continue
+		}
 		if v != last {
-			if r := c.dictionary.place(v); r.number == v && r.next > 0 {
-				i = r.next - 1
-			} else {
-				i = c.index(v)
-			}
-			last = v
+			i, last = c.index(uint64(v)), v
+			near, base = d.near, N(d.base)
 		}
 		to[n] = i
 	}
@@ -126,7 +148,7 @@ func (c *chunk) all(v []uint64) {
 func (c *chunk) text(v []byte) {
 	if !c.dictionary.open {
 		c.bounds.text(v)
-		c.texts = appendText(c.texts, v)
+		c.plain = appendText(c.plain, v)
 		return
 	}
 	i, had := c.dictionary.text(v)
@@ -136,12 +158,21 @@ func (c *chunk) text(v []byte) {
 	c.indices = append(c.indices, i)
 }
 
-// finishPage writes the page.
+// weigh takes the values of the first page out of the dictionary if they take less room without it, and ends the dictionary.
+func (c *chunk) weigh() {
+	if d := &c.dictionary; d.open && len(c.pages) == 0 && !d.pays(len(c.indices)) {
+		c.plain, c.indices = d.values(c.plain, c.indices, c.leaf.physical), c.indices[:0]
+		c.dictionary = dictionary{}
+	}
+}
+
+// finishPage finishes the page.
 func (c *chunk) finishPage() {
 	if c.entries == 0 {
 		return
 	}
-	c.page = c.page[:0]
+	w := c.work
+	w.page = w.page[:0]
 	if c.leaf.rep > 0 {
 		c.levels(c.rep, c.leaf.rep)
 	}
@@ -149,93 +180,107 @@ func (c *chunk) finishPage() {
 		c.levels(c.def, c.leaf.def)
 	}
 	encoding := c.values()
-	c.write(format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
+	c.pages = append(c.pages, c.pack(format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
 		NumValues: int32(c.entries), Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
 		Statistics: format.Statistics{NullCount: int64(c.missing)},
-	})}, encoding)
+	})}, encoding))
 	c.meta.NumValues += int64(c.entries)
 	c.meta.Statistics.NullCount += int64(c.missing)
 	c.rep, c.def, c.entries, c.missing = c.rep[:0], c.def[:0], 0, 0
-	c.indices, c.numbers, c.texts = c.indices[:0], c.numbers[:0], c.texts[:0]
+	c.indices, c.plain = c.indices[:0], c.plain[:0]
 }
 
 // levels adds levels to the page.
 func (c *chunk) levels(l []byte, highest byte) {
 	c.used(format.RLE)
+	w := c.work
 	var err error
-	c.part, err = (&rle.Encoding{BitWidth: bits.Len8(highest)}).EncodeLevels(c.part, l)
+	w.part, err = (&rle.Encoding{BitWidth: bits.Len8(highest)}).EncodeLevels(w.part, l)
 	c.fail(err)
-	c.page = binary.LittleEndian.AppendUint32(c.page, uint32(len(c.part)))
-	c.page = append(c.page, c.part...)
+	w.page = binary.LittleEndian.AppendUint32(w.page, uint32(len(w.part)))
+	w.page = append(w.page, w.part...)
 }
 
 // values adds the values to the page, and returns their encoding. If all are missing, there is nothing to encode.
 func (c *chunk) values() format.Encoding {
+	w := c.work
 	var err error
 	switch {
 	case c.entries == c.missing:
 		return format.Plain
 	case c.dictionary.open:
 		width := max(1, bits.Len(uint(c.dictionary.count-1))) // some readers do not accept 0
-		c.part, err = (&rle.Encoding{BitWidth: width}).EncodeInt32(c.part, c.indices)
+		w.part, err = (&rle.Encoding{BitWidth: width}).EncodeInt32(w.part, c.indices)
 		c.fail(err)
-		c.page = append(append(c.page, byte(width)), c.part...)
+		w.page = append(append(w.page, byte(width)), w.part...)
 		return format.RLEDictionary
 	case c.leaf.rising:
 		var encoding format.Encoding
 		encoding, err = c.rising()
 		c.fail(err)
-		c.page = append(c.page, c.part...)
+		w.page = append(w.page, w.part...)
 		return encoding
 	case c.leaf.physical == format.Boolean:
-		c.page = appendBits(c.page, c.numbers)
+		w.page = appendBits(w.page, c.plain)
 	default:
-		c.page = append(c.page, c.texts...)
-		for _, v := range c.numbers {
-			c.page = appendNumber(c.page, v, c.leaf.physical)
-		}
+		w.page = append(w.page, c.plain...)
 	}
 	return format.Plain
 }
 
-// finishDictionary writes the dictionary, if it has values, and the pages that follow it. Later values are in no dictionary.
+// finishDictionary finishes the dictionary. Later values are in no dictionary.
 func (c *chunk) finishDictionary() {
-	c.dictionary.open = false
-	if c.dictionary.count > 0 {
-		c.meta.DictionaryPageOffset = c.out.at
-		c.page = append(c.page[:0], c.dictionary.data...)
-		c.write(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
-			NumValues: int32(c.dictionary.count), Encoding: format.Plain,
+	if count := c.dictionary.count; count > 0 {
+		c.work.page = c.dictionary.append(c.work.page[:0], c.leaf.physical)
+		c.first = c.pack(format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+			NumValues: int32(count), Encoding: format.Plain,
 		})}, format.Plain)
 	}
-	c.meta.DataPageOffset = c.out.at
-	c.put(c.waiting)
-	c.waiting = c.waiting[:0]
+	c.dictionary = dictionary{}
 }
 
-// write writes a page. The page waits if the dictionary before it is not complete.
-func (c *chunk) write(h format.PageHeader, encoding format.Encoding) {
+// pack returns the page in the workspace, compressed.
+func (c *chunk) pack(h format.PageHeader, encoding format.Encoding) page {
 	c.used(encoding)
-	c.packed = pages.EncodeAll(c.page, c.packed[:0])
-	h.UncompressedPageSize, h.CompressedPageSize = int32(len(c.page)), int32(len(c.packed))
+	w := c.work
+	w.packed = pages.EncodeAll(w.page, w.packed[:0])
+	h.UncompressedPageSize, h.CompressedPageSize = int32(len(w.page)), int32(len(w.packed))
 	head, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
 	c.fail(err)
-	c.meta.TotalUncompressedSize += int64(len(head) + len(c.page))
-	c.meta.TotalCompressedSize += int64(len(head) + len(c.packed))
-	if c.dictionary.open {
-		c.waiting = append(append(c.waiting, head...), c.packed...)
-		return
-	}
-	c.put(head)
-	c.put(c.packed)
+	data := slices.Concat(head, w.packed)
+	c.meta.TotalUncompressedSize += int64(len(head) + len(w.page))
+	c.meta.TotalCompressedSize += int64(len(data))
+	c.waiting += len(data)
+	return page{data: data, length: len(data)}
 }
 
-func (c *chunk) put(b []byte) {
-	if c.err == nil {
-		_, c.err = c.out.Write(b)
+// move moves the values to the end of a file. A large dictionary of values of which few are repeated ends, to save memory.
+func (c *chunk) move(to *waiting) error {
+	c.finishPage()
+	if c.dictionary.size > maxDictionaryBytes/16 && int64(c.dictionary.count) > (c.meta.NumValues-c.meta.Statistics.NullCount)/2 {
+		c.finishDictionary()
 	}
+	c.rep, c.def, c.indices, c.plain, c.waiting = nil, nil, nil, nil, 0
+	if err := c.first.move(to); err != nil {
+		return err
+	}
+	for i := len(c.pages) - 1; i >= 0 && c.pages[i].data != nil; i-- { // the others are there already
+		if err := c.pages[i].move(to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
+func (p *page) move(to *waiting) (err error) {
+	if p.data != nil {
+		p.at, err = to.add(p.data)
+		p.data = nil
+	}
+	return err
+}
+
+// fail keeps the first error.
 func (c *chunk) fail(err error) {
 	if c.err == nil {
 		c.err = err
@@ -249,33 +294,56 @@ func (c *chunk) used(e format.Encoding) {
 	}
 }
 
-// finish finishes the column, and returns its description.
-func (c *chunk) finish() (format.ColumnMetaData, error) {
+// write writes the column, and returns its description.
+func (c *chunk) write(out *counter, from *waiting) (format.ColumnMetaData, error) {
+	c.weigh()
 	c.finishPage()
 	if c.dictionary.open {
 		c.finishDictionary()
+	}
+	if c.first.length > 0 {
+		c.meta.DictionaryPageOffset = out.at
+		c.fail(c.first.write(out, from, c.work))
+	}
+	c.meta.DataPageOffset = out.at
+	for i := range c.pages {
+		c.fail(c.pages[i].write(out, from, c.work))
 	}
 	c.meta.Statistics.MinValue, c.meta.Statistics.MaxValue = c.bounds.values(c.leaf.physical)
 	return c.meta, c.err
 }
 
+func (p *page) write(out *counter, from *waiting, w *workspace) error {
+	data := p.data
+	if data == nil {
+		w.packed = slices.Grow(w.packed[:0], p.length)[:p.length]
+		if err := from.readAt(w.packed, p.at); err != nil {
+			return err
+		}
+		data = w.packed
+	}
+	_, err := out.Write(data)
+	return err
+}
+
 // rising encodes numbers, most of which are a little larger than the previous one.
 func (c *chunk) rising() (as format.Encoding, err error) {
-	at := unsafe.Pointer(unsafe.SliceData(c.numbers))
+	w := c.work
 	switch c.leaf.physical {
 	case format.Int32:
-		c.halves = slices.Grow(c.halves[:0], len(c.numbers))[:len(c.numbers)]
-		for i, v := range c.numbers {
-			c.halves[i] = int32(v)
-		}
-		c.part, err = new(delta.BinaryPackedEncoding).EncodeInt32(c.part, c.halves)
+		w.part, err = new(delta.BinaryPackedEncoding).EncodeInt32(w.part, numbersOf[int32](c.plain))
 	case format.Int64:
-		c.part, err = new(delta.BinaryPackedEncoding).EncodeInt64(c.part, unsafe.Slice((*int64)(at), len(c.numbers)))
+		w.part, err = new(delta.BinaryPackedEncoding).EncodeInt64(w.part, numbersOf[int64](c.plain))
 	default:
-		c.part, err = new(bytestreamsplit.Encoding).EncodeDouble(c.part, unsafe.Slice((*float64)(at), len(c.numbers)))
+		w.part, err = new(bytestreamsplit.Encoding).EncodeDouble(w.part, numbersOf[float64](c.plain))
 		return format.ByteStreamSplit, err
 	}
 	return format.DeltaBinaryPacked, err
+}
+
+// numbersOf returns bytes as numbers, which are in the memory as this machine has them.
+func numbersOf[N any](b []byte) []N {
+	return unsafe.Slice((*N)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(*new(N))))
 }
 
 // appendNumber appends a number, which is given by its bits: a number of 32 bits is in the lower half, and true is 1.
@@ -295,12 +363,12 @@ func appendText(to, v []byte) []byte {
 }
 
 // appendBits appends bits, beginning with the lowest of each byte.
-func appendBits(to []byte, v []uint64) []byte {
+func appendBits(to, v []byte) []byte {
 	for i, bit := range v {
 		if i&7 == 0 {
 			to = append(to, 0)
 		}
-		to[len(to)-1] |= byte(bit) << (i & 7)
+		to[len(to)-1] |= bit << (i & 7)
 	}
 	return to
 }

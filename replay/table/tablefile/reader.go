@@ -358,7 +358,7 @@ func (b *arrayBuilder) place(valid bool, items int) {
 		}
 	case arrow.STRUCT:
 	default:
-		b.values = append(b.values, zeros[:widthOf(b.kind)]...)
+		b.values = append(b.values, make([]byte, widthOf(b.kind))...)
 	}
 }
 

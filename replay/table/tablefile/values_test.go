@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -323,7 +324,7 @@ func TestPages(t *testing.T) {
 	for _, test := range []struct {
 		rows, each int
 		want       []int32
-	}{{3, 50_000, []int32{100_000, 50_000}}, {100_000, 1, []int32{65_536, 34_464}}} {
+	}{{3, 10_000, []int32{20_000, 10_000}}, {40_000, 1, []int32{16_384, 16_384, 7_232}}} {
 		b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 		list := b.Field(0).(*array.ListBuilder)
 		for i := range test.rows {
@@ -360,23 +361,26 @@ func TestPages(t *testing.T) {
 }
 
 // TestLongColumns: columns without others below them, and columns without values, have pages as others do, end their dictionary when it is
-// large, and are read back with what is missing.
+// large, have none if it takes more room than their values, and are read back with what is missing.
 func TestLongColumns(t *testing.T) {
 	const rows = 100_000
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "different", Type: arrow.PrimitiveTypes.Int64}, {Name: "missing", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "different", Type: arrow.PrimitiveTypes.Int64}, {Name: "repeated", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "texts", Type: arrow.BinaryTypes.String}, {Name: "missing", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
 		{Name: "empty", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32), Nullable: true},
 		{Name: "some", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, {Name: "flags", Type: arrow.FixedWidthTypes.Boolean},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	for i := range rows {
 		b.Field(0).(*array.Int64Builder).Append(int64(i))
-		b.Field(1).AppendNull()
-		b.Field(2).(*array.ListBuilder).Append(true)
-		if b.Field(3).(*array.Int32Builder).Append(int32(i % 7)); i%3 == 0 {
-			b.Field(3).(*array.Int32Builder).SetNull(i)
+		b.Field(1).(*array.Int64Builder).Append(int64(i*3/5) - 1000)
+		b.Field(2).(*array.StringBuilder).Append(strconv.Itoa(i))
+		b.Field(3).AppendNull()
+		b.Field(4).(*array.ListBuilder).Append(true)
+		if b.Field(5).(*array.Int32Builder).Append(int32(i%7) - 3); i%3 == 0 {
+			b.Field(5).(*array.Int32Builder).SetNull(i)
 		}
-		b.Field(4).(*array.BooleanBuilder).Append(i%5 == 0)
+		b.Field(6).(*array.BooleanBuilder).Append(i%5 == 0)
 	}
 	want := b.NewRecordBatch()
 	r, err := file.NewParquetReader(bytes.NewReader(write(t, tablefile.Parquet, schema, 8<<20, want)))
@@ -394,9 +398,21 @@ func TestLongColumns(t *testing.T) {
 				got = append(got, p.NumValues())
 			}
 		}
-		pageOf := []int32{65_536, 34_464}
-		if field.Name == "different" {
-			pageOf = []int32{32_768, 65_536, 1_696} // the first has the numbers of the dictionary
+		pageOf := map[string][]int32{
+			"different": {16_384, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 1696}, // the first was full with a dictionary
+			"repeated":  {16_384, 16_384, 16_384, 5461, 8192, 8192, 8192, 8192, 8192, 4427},         // the fourth has the last numbers of the dictionary
+			"texts":     {16_384, 7282, 7282, 7282, 7282, 7282, 7282, 7282, 7282, 7282, 7282, 7282, 3514},
+			"some":      {24_576, 24_576, 24_576, 24_576, 1696},
+		}[field.Name]
+		if pageOf == nil {
+			pageOf = []int32{65_536, 34_464}
+		}
+		meta, err := r.MetaData().RowGroup(0).ColumnChunk(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := field.Name == "repeated" || field.Name == "some"; meta.HasDictionaryPage() != want {
+			t.Errorf("%s: whether there is a dictionary is not %v", field.Name, want)
 		}
 		if err := pages.Err(); err != nil || !slices.Equal(got, pageOf) {
 			t.Errorf("%s: pages of %d values, want %d: %v", field.Name, got, pageOf, err)

@@ -1,7 +1,6 @@
 package tablefile
 
 import (
-	"bytes"
 	"math"
 	"slices"
 
@@ -17,7 +16,7 @@ type walk struct {
 	value  func(i int)   // adds the i-th value of the last array
 }
 
-// add adds the values of an array, which packer.unpack has returned.
+// add adds the values of an array, which must not be a slice of a larger one. They are copied.
 func (c *chunk) add(a arrow.Array) {
 	if c.nothing(a) || c.flat(a) {
 		return
@@ -30,7 +29,7 @@ func (c *chunk) add(a arrow.Array) {
 		case at.kind == arrow.LIST:
 			a = a.(*array.List).ListValues()
 		case at.kind == arrow.STRUCT && at.field >= 0:
-			a = a.(*array.Struct).Field(0) // a struct without fields has no other
+			a = a.(*array.Struct).Field(at.field)
 		}
 	}
 	w.value = c.valueOf(a)
@@ -52,8 +51,8 @@ func (c *chunk) nothing(a arrow.Array) bool {
 	for rows := a.Len(); rows > 0; {
 		c.room()
 		n := min(rows, maxPageValues-c.entries)
-		if c.def = append(c.def, bytes.Repeat([]byte{def}, n)...); c.leaf.rep > 0 {
-			c.rep = append(c.rep, make([]byte, n)...)
+		if c.def = appendRun(c.def, def, n); c.leaf.rep > 0 {
+			c.rep = appendRun(c.rep, 0, n)
 		}
 		c.entries += n
 		c.missing += n
@@ -65,65 +64,65 @@ func (c *chunk) nothing(a arrow.Array) bool {
 // flat adds the numbers of a column, a page at a time and not value by value, if it has no lists, and no structs that are missing. It
 // returns false for other values.
 func (c *chunk) flat(a arrow.Array) bool {
-	last := len(c.leaf.way) - 1
-	for _, at := range c.leaf.way[:last] {
+	for _, at := range c.leaf.way[:len(c.leaf.way)-1] {
 		if at.kind != arrow.STRUCT || at.field < 0 || a.NullN() > 0 {
 			return false
 		}
-		a = a.(*array.Struct).Field(0)
+		a = a.(*array.Struct).Field(at.field)
 	}
-	numbers, ok := c.numbersOf(a)
-	if !ok {
+	switch a.DataType().ID() {
+	case arrow.BOOL:
+		c.work.bools = c.work.bools[:0]
+		for i := range a.Len() {
+			c.work.bools = append(c.work.bools, byte(bit(a.(*array.Boolean).Value(i))))
+		}
+		runs(c, a, c.work.bools)
+	case arrow.INT32, arrow.DATE32, arrow.UINT32, arrow.FLOAT32:
+		runs(c, a, numbersOf[uint32](a.Data().Buffers()[1].Bytes())[:a.Len()])
+	case arrow.INT64, arrow.UINT64, arrow.TIMESTAMP, arrow.FLOAT64:
+		runs(c, a, numbersOf[uint64](a.Data().Buffers()[1].Bytes())[:a.Len()])
+	default:
 		return false
-	}
-	for from := 0; from < len(numbers); {
-		c.room()
-		n := min(len(numbers)-from, maxPageValues-c.entries)
-		if c.dictionary.open { // it may close
-			n = min(n, (maxDictionaryBytes-len(c.dictionary.data)+7)/8)
-		}
-		if a.NullN() > 0 {
-			n = 1
-		}
-		if c.leaf.way[last].nullable && a.IsNull(from) {
-			c.def = append(c.def, c.leaf.def-1)
-			c.missing++
-		} else {
-			if c.leaf.def > 0 {
-				at := len(c.def)
-				c.def = slices.Grow(c.def, n)[:at+n]
-				for i := range c.def[at:] {
-					c.def[at+i] = c.leaf.def
-				}
-			}
-			c.all(numbers[from : from+n])
-		}
-		c.entries += n
-		from += n
 	}
 	return true
 }
 
-// numbersOf returns the numbers of an array in the form of appendNumber, and false if the array has other values. They are valid as long
-// as the array, and until the next call.
-func (c *chunk) numbersOf(a arrow.Array) ([]uint64, bool) {
-	n := a.Len()
-	c.wide = slices.Grow(c.wide[:0], n)[:n]
-	switch a.DataType().ID() {
-	case arrow.BOOL:
-		for i := range n {
-			c.wide[i] = bit(a.(*array.Boolean).Value(i))
+// runs adds numbers, by runs of those that are there and of those that are missing.
+func runs[N uint8 | uint32 | uint64](c *chunk, a arrow.Array, numbers []N) {
+	for from := 0; from < len(numbers); {
+		c.room()
+		n := min(len(numbers)-from, maxPageValues-c.entries, (maxPageBytes-c.size()+7)/8) // some take less than 8 bytes
+		if c.dictionary.open {                                                            // it may close
+			n = min(n, (maxDictionaryBytes-c.dictionary.size+7)/8)
 		}
-	case arrow.INT32, arrow.DATE32, arrow.UINT32, arrow.FLOAT32:
-		for i, v := range numbersOf[uint32](a.Data().Buffers()[1].Bytes())[:n] {
-			c.wide[i] = uint64(v)
+		def := c.leaf.def
+		if a.NullN() > 0 {
+			missing, most := a.IsNull(from), n
+			for n = 1; n < most && a.IsNull(from+n) == missing; n++ {
+			}
+			if missing {
+				def--
+				c.missing += n
+			}
 		}
-	case arrow.INT64, arrow.UINT64, arrow.TIMESTAMP, arrow.FLOAT64:
-		return numbersOf[uint64](a.Data().Buffers()[1].Bytes())[:n], true
-	default:
-		return nil, false
+		if c.leaf.def > 0 {
+			c.def = appendRun(c.def, def, n)
+		}
+		if def == c.leaf.def {
+			all(c, numbers[from:from+n])
+		}
+		c.entries += n
+		from += n
 	}
-	return c.wide, true
+}
+
+func appendRun(to []byte, b byte, n int) []byte {
+	at := len(to)
+	to = slices.Grow(to, n)[:at+n]
+	for i := range to[at:] {
+		to[at+i] = b
+	}
+	return to
 }
 
 // add adds the values at the end of the way that belong to the i-th value of the array at a step.
