@@ -311,7 +311,9 @@ func (c *compiler) types(path string, types []string, kinds []int) error {
 		}
 		var known []string
 		for _, k := range typed {
-			known = append(known, c.format.Kinds[k].Types...)
+			if types := c.format.Kinds[k].Types; types != nil {
+				known = append(known, types()...)
+			}
 		}
 		return &FieldError{
 			fmt.Sprintf("%s.dem.types[%d]", path, i),

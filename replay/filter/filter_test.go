@@ -34,7 +34,7 @@ var table = filter.Table[subject]{
 	thing: {Classes: true, Fields: true},
 	gone:  {Classes: true},
 	chat:  {Type: func(s *subject) []byte { return []byte(s.typ) }},
-	news:  {Type: func(s *subject) []byte { return []byte(s.typ) }, Types: []string{"peace", "war"}},
+	news:  {Type: func(s *subject) []byte { return []byte(s.typ) }, Types: func() []string { return []string{"peace", "war"} }},
 }
 
 var format = filter.Format{Name: "game", Kinds: table.Describe([]string{"", "diff", "join", "thing", "gone", "chat", "news"})}

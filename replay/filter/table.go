@@ -130,9 +130,9 @@ type Row[E any] struct {
 	Group, Layer        func(*E) int32
 	// Type returns the name of the event's type, which divides the events of the kind.
 	Type func(*E) []byte
-	// Types lists the types that events of the kind can have. It is empty if each replay defines its types. A type without a name
-	// has its number in decimal as its name, and is not in the list.
-	Types []string
+	// Types returns the types that events of the kind can have, which must not be modified. It is nil if each replay defines its types. A
+	// type without a name has its number in decimal as its name, and is not in the list.
+	Types func() []string
 	// Classes is true if each event of the kind concerns one entity, which has a class. Fields is true if the events of the kind
 	// carry fields of that entity.
 	Classes, Fields bool
@@ -215,7 +215,7 @@ type Kind struct {
 	Name string
 	Has  Properties
 	// Types is Row.Types.
-	Types []string
+	Types func() []string
 	// Fact is true if its events are computed from others. Only an include filter that names the kind selects them, so that
 	// streams that do not ask for facts are the same with and without them.
 	Fact bool
@@ -237,7 +237,7 @@ func (k *Kind) may(typ string) bool {
 		return false
 	}
 	_, err := strconv.ParseInt(typ, 10, 64)
-	return len(k.Types) == 0 || err == nil || slices.Contains(k.Types, typ)
+	return k.Types == nil || err == nil || slices.Contains(k.Types(), typ)
 }
 
 // Describe returns the kinds of those names with the properties that the table gives them.

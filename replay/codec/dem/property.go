@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/replayd/replayd/decoders/dem"
 	demv1 "github.com/replayd/replayd/proto/replayd/dem/v1"
@@ -34,7 +35,7 @@ var properties = filter.Table[event]{
 	dem.KindGameEvent: {Type: func(e *event) []byte { return typeName(dem.KindGameEvent, e.GameEvent.Id, e.GameEvent.Name) }},
 	dem.KindOrder: {
 		Type:  func(e *event) []byte { return typeName(dem.KindOrder, e.Order.Type, e.Order.TypeName) },
-		Types: dem.OrderTypes(),
+		Types: sync.OnceValue(dem.OrderTypes),
 	},
 	dem.KindModifier:         {Type: func(e *event) []byte { return e.Modifier.Name }},
 	dem.KindStringTableEntry: {Type: func(e *event) []byte { return e.StringTableEntry.Table }},
@@ -49,7 +50,7 @@ var properties = filter.Table[event]{
 		Player:      func(e *event) int32 { return nth(e.ChatEvent.Players, 0) },
 		OtherPlayer: func(e *event) int32 { return nth(e.ChatEvent.Players, 1) },
 		Type:        func(e *event) []byte { return typeName(dem.KindChatEvent, e.ChatEvent.Type, e.ChatEvent.TypeName) },
-		Types:       dem.ChatEventTypes(),
+		Types:       sync.OnceValue(dem.ChatEventTypes),
 	},
 	dem.KindPlayerInfo: {Player: func(e *event) int32 { return player(e.PlayerInfo.Slot) }},
 	dem.KindChat:       {Player: func(e *event) int32 { return player(e.Chat.PlayerId) }},
@@ -153,12 +154,14 @@ func bytesOf(names map[int32]string) map[int32][]byte {
 	return out
 }
 
-// enumNames returns the names of an enum, by their numbers.
-func enumNames(names map[int32]string) (out []string) {
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, names[n])
-	}
-	return out
+// enumNames returns a function that returns the names of an enum, by their numbers.
+func enumNames(names map[int32]string) func() []string {
+	return sync.OnceValue(func() (out []string) {
+		for _, n := range slices.Sorted(maps.Keys(names)) {
+			out = append(out, names[n])
+		}
+		return out
+	})
 }
 
 // entityKinds are the kinds of events about an entity, and fieldKinds those of them that have fields.

@@ -91,7 +91,7 @@ func TestTypes(t *testing.T) {
 		dem.KindCombatLog: "COMBAT_LOG_TYPE_PURCHASE", dem.KindChatEvent: "CHAT_MESSAGE_TOWER_KILL",
 		dem.KindOrder: "DOTA_UNIT_ORDER_GLYPH", dem.KindFault: "FAULT_KIND_LIMIT",
 	} {
-		if !slices.Contains(Codec.Filters.Kinds[kind].Types, name) {
+		if !slices.Contains(Codec.Filters.Kinds[kind].Types(), name) {
 			t.Errorf("%v does not list %s", kind, name)
 		}
 	}
