@@ -92,14 +92,12 @@ func (r *Reader) Header(replay *replaydv1.Replay) error {
 // Seek implements codec.Reader.
 func (r *Reader) Seek() error {
 	err := r.own.Seek()
-	if r.follow(); err == nil {
-		r.ready = true
-	}
+	r.follow()
 	// For a start at the present end: do not wait here if the present bytes end before it.
 	if errors.Is(err, decoders.ErrMore) && r.options.Start.Now {
-		r.ready = true
-		return nil
+		err = nil
 	}
+	r.ready = r.ready || err == nil
 	return err
 }
 

@@ -65,9 +65,8 @@ func Begin(ctx context.Context, c Config, send Send) error {
 
 // proceed runs the stream until it is idle or has ended.
 func (s *stream) proceed() (err error) {
-	ended := true
 	defer func() { // also when a decoder panics
-		if !ended {
+		if _, idle := IsIdle(err); idle {
 			return
 		}
 		s.giveTurn()
@@ -78,14 +77,10 @@ func (s *stream) proceed() (err error) {
 		s.clock.Stop()
 	}()
 	err = s.run()
-	if _, idle := IsIdle(err); idle {
-		ended = false
-		return err
-	}
 	if failed, ok := errors.AsType[*sendError](err); ok {
 		return failed.error
 	}
-	if err == nil || s.ctx.Err() != nil {
+	if _, idle := IsIdle(err); idle || err == nil || s.ctx.Err() != nil {
 		return err
 	}
 	return &Error{Cursor: slices.Clone(s.cursorBytes()), Err: err}
@@ -106,10 +101,8 @@ func (s *stream) rest() (outcome, error) {
 			s.pusher.Recall() // which waits for a running push
 		}
 		how, err := s.awake()
-		if how == left && err == nil {
+		if s.idle.is = how == left && err == nil; s.idle.is {
 			s.offer()
-		} else {
-			s.idle.is = false
 		}
 		return how, err
 	}
