@@ -117,34 +117,21 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 }
 
 // receipts provides the memory for the last parts of frames, and counts the parts that were not freed yet.
-type receipts struct {
-	count atomic.Int32
-	// first is memory for a frame made while no other frame waits. A client that keeps up needs no more.
-	first []byte
-	room  [receiptBytes]byte
-}
+type receipts struct{ count atomic.Int32 }
 
 var _ mem.BufferPool = (*receipts)(nil)
 
-// receiptBytes is the size of the memory for a last part. gRPC counts references only for buffers of more than 1 KiB.
-const receiptBytes = 1<<10 + 64
-
-// more provides the memory while other frames wait.
-var more = NewPool(receiptBytes)
+// last provides the memory for last parts. gRPC counts references only for buffers of more than 1 KiB.
+var last = NewPool(1<<10 + 64)
 
 // Get implements mem.BufferPool.
 func (r *receipts) Get(length int) *[]byte {
-	if r.count.Add(1) > 1 {
-		return more.Get(length)
-	}
-	r.first = r.room[:length]
-	return &r.first
+	r.count.Add(1)
+	return last.Get(length)
 }
 
 // Put implements mem.BufferPool.
 func (r *receipts) Put(b *[]byte) {
-	if b != &r.first {
-		more.Put(b)
-	}
+	last.Put(b)
 	r.count.Add(-1)
 }
