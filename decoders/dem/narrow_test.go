@@ -1,7 +1,6 @@
 package dem_test
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -15,6 +14,15 @@ import (
 // TestSkippedUpdates: of updates that change nothing that is asked for, nothing is missing. With faults, all of them are decoded.
 func TestSkippedUpdates(t *testing.T) {
 	t.Run("match", func(t *testing.T) { skipsUpdates(t, demtest.Match()) })
+	t.Run("updates without a field", func(t *testing.T) {
+		value := demtest.Value{Path: []int{1}, Write: func(w *demtest.Bits) { w.Varint(7) }}
+		skipsUpdates(t, twoFields(
+			func(e *demtest.Entities) { e.Create(1, 0, 10); e.Create(2, 0, 20) },
+			func(e *demtest.Entities) { e.Update(1); e.Update(2, value) },
+			func(e *demtest.Entities) { e.Update(1); e.Update(2) },
+			func(e *demtest.Entities) { e.Update(1, value); e.Update(2) },
+		))
+	})
 	for name, data := range someSource2(t) {
 		t.Run(name, func(t *testing.T) { skipsUpdates(t, data) })
 	}
@@ -70,8 +78,8 @@ func skipsUpdates(t *testing.T, data []byte) {
 	}
 }
 
-// TestNarrowed: an entity whose only updates were skipped has fields that are left out. One that takes its slot has none.
-func TestNarrowed(t *testing.T) {
+// twoFields returns a demo whose entities have m_a and m_b, with a packet for each function.
+func twoFields(plays ...func(e *demtest.Entities)) []byte {
 	d := demtest.New()
 	d.Record(demtest.CmdFileHeader, -1, demtest.Proto(nil).Text(1, "PBDEMS2").Text(14, "csgo"))
 	d.Record(demtest.CmdSignonPacket, -1, demtest.PackMessages(demtest.Message{ID: 40, Data: demtest.Proto(nil).Varint(11, 1)}))
@@ -80,33 +88,37 @@ func TestNarrowed(t *testing.T) {
 	))
 	d.Record(demtest.CmdClassInfo, -1, demtest.Classes("A"))
 	d.Record(demtest.CmdSyncTick, -1, nil)
+	for tick, play := range plays {
+		e := &demtest.Entities{ClassBits: 1}
+		play(e)
+		d.Packet(int32(tick), demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, int64(tick))}, e.Message(tick > 0))
+	}
+	d.Record(demtest.CmdStop, int32(len(plays)), nil)
+	d.Record(demtest.CmdFileInfo, int32(len(plays)), nil)
+	return d.Bytes()
+}
+
+// TestNarrowed: an entity whose only updates were skipped has fields that are left out. One that takes its slot has none.
+func TestNarrowed(t *testing.T) {
 	value := demtest.Value{Path: []int{1}, Write: func(w *demtest.Bits) { w.Varint(7) }}
-	for tick, play := range []func(e *demtest.Entities){
+	data := twoFields(
 		func(e *demtest.Entities) { e.Create(1, 0, 10); e.Create(2, 0, 20) },
 		func(e *demtest.Entities) { e.Update(1, value) }, // read, to learn its list of paths
 		func(e *demtest.Entities) { e.Update(2, value) },
 		func(e *demtest.Entities) { e.Delete(2) },
 		func(e *demtest.Entities) { e.Create(2, 0, 21) },
 		func(*demtest.Entities) {},
-	} {
-		e := &demtest.Entities{ClassBits: 1}
-		play(e)
-		d.Packet(int32(tick), demtest.Message{ID: 4, Data: demtest.Proto(nil).Varint(1, int64(tick))}, e.Message(tick > 0))
-	}
-	d.Record(demtest.CmdStop, 6, nil)
-	decoder := dem.New(bytes.NewReader(d.Bytes()), dem.Options{
+	)
+	var got []string
+	decode(t, data, dem.Options{
 		Kinds:  func(k dem.Kind) bool { return isEntity(k) || k == dem.KindTick },
 		Fields: func(_, field string) bool { return field == "m_a" },
-	})
-	var got []string
-	if err := run(decoder, func(ev *dem.Event) {
+	}, func(decoder *dem.Decoder, ev *dem.Event) {
 		if ev.Kind == dem.KindTick { // the entity in slot 2 behind the packets before
 			var present dem.Event
 			got = append(got, fmt.Sprint(ev.AtTick, " ", decoder.Present(2, &present), " ", decoder.Stats().EntitySkips))
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if want := []string{"0 false 0", "1 true 0", "2 true 0", "3 false 1", "4 false 1", "5 true 1"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

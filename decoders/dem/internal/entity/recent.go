@@ -31,7 +31,7 @@ type List struct {
 	Nodes    []*Node // to which the paths lead
 	Size     int32   // the number of its bits
 	shift    uint8   // how many of a word's bits are not among the first
-	Wanted   bool    // a field that the paths lead to is delivered, or the place that it is part of
+	Wanted   bool    // a field that the paths lead to is delivered, or the place that it is part of; or there is no path
 }
 
 // Plain reports whether each value lies in a cell that the state has, and no other value depends on it.
@@ -136,7 +136,7 @@ func (l *recent) keep(c *Class, r bits.Reader, size int, nodes []*Node) *List {
 
 // describe derives what is known of a list from its nodes.
 func (e *List) describe(c *Class) {
-	e.Wanted, e.cells = false, 0
+	e.Wanted, e.cells = len(e.Nodes) == 0, 0
 	for _, n := range e.Nodes {
 		e.Wanted = e.Wanted || c.Wants(n) || n.Body && c.PlaceWanted
 		if e.cells = max(e.cells, n.Cell+1); !n.Codec.Plain() {
