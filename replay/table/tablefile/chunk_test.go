@@ -34,6 +34,20 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// TestHashes: numbers that differ in any of their bits have places of their own in a table, whatever the bits below them are.
+func TestHashes(t *testing.T) {
+	const values, slots = 20_000, 1 << 16
+	for shift := range 49 {
+		used := map[uint64]bool{}
+		for v := range uint64(values) {
+			used[hashOf(v<<shift)%slots] = true
+		}
+		if len(used) < values/2 {
+			t.Errorf("%d values, %d bits further left, have %d hashes", values, shift, len(used))
+		}
+	}
+}
+
 // TestNear: numbers that are near each other are found without a hash, in whichever order they came, and others take no memory.
 func TestNear(t *testing.T) {
 	t.Parallel()

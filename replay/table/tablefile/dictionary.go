@@ -35,6 +35,12 @@ var (
 	odd  = maphash.Comparable(seed, 0) | 1
 )
 
+// hashOf returns the hash of a number. All bits of the number count in its lowest bits: those of floats are mostly zeros below.
+func hashOf(v uint64) uint64 {
+	high, low := bits.Mul64(v, odd)
+	return high ^ low
+}
+
 // cost returns the bytes of memory of the dictionary.
 func (d *dictionary) cost() int {
 	return cap(d.numbers)*int(unsafe.Sizeof(uint64(0))) + cap(d.texts) + (cap(d.begins)+cap(d.slots)+cap(d.near))*int(unsafe.Sizeof(int32(0)))
@@ -44,7 +50,7 @@ func (d *dictionary) cost() int {
 func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
 	if len(d.slots) > 0 {
 		mask := uint64(len(d.slots) - 1)
-		for at := v * odd >> 32; ; at++ {
+		for at := hashOf(v); ; at++ {
 			i := d.slots[at&mask] - 1
 			if i < 0 {
 				break
@@ -56,7 +62,7 @@ func (d *dictionary) number(v uint64, as format.Type) (i int32, had bool) {
 	}
 	d.size += sizeOf(as)
 	d.numbers = append(d.numbers, v)
-	i = d.take(v * odd >> 32)
+	i = d.take(hashOf(v))
 	if as == format.Int32 {
 		d.nearby(int64(int32(v)), i)
 	} else {
@@ -125,7 +131,7 @@ func (d *dictionary) take(hash uint64) int32 {
 		d.slots = make([]int32, max(16, 2*len(d.slots)))
 		for i := range d.count - 1 {
 			if len(d.numbers) > 0 {
-				d.place(d.numbers[i]*odd>>32, int32(i))
+				d.place(hashOf(d.numbers[i]), int32(i))
 			} else {
 				d.place(maphash.Bytes(seed, d.at(int32(i))), int32(i))
 			}
