@@ -61,6 +61,24 @@ func TestIdleFollowers(t *testing.T) {
 	})
 }
 
+// idleFollower returns a follower of a game that has caught up. more writes so many more bytes of the game, and all for -1.
+func idleFollower(t *testing.T, control *admission.Control) (d *daemon, f *following, more func(n int)) {
+	t.Helper()
+	d = start(t, t.TempDir(), func(c *service.Config) { c.SurveyBudget, c.Admission = 0, control })
+	const begin = 5000
+	data := read(t, killedSample)
+	w := create(t, d.dir, "live.teehistorian")
+	w.write(data[:begin])
+	f = follow(t, d, &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true})
+	f.caughtUp(t)
+	return d, f, func(n int) {
+		if n < 0 {
+			n = len(data) - begin
+		}
+		w.write(data[begin : begin+n])
+	}
+}
+
 // TestOutlived: a stream that becomes idle when its call has ended without it, because a read took long, ends. Until then it keeps what
 // it has taken.
 func TestOutlived(t *testing.T) {
@@ -74,14 +92,9 @@ func TestOutlived(t *testing.T) {
 		return r.Fill(b)
 	})))
 	control := admission.New(admission.Limits{})
-	d := start(t, t.TempDir(), func(c *service.Config) { c.SurveyBudget, c.Admission = 0, control })
-	data := read(t, killedSample)
-	w := create(t, d.dir, "live.teehistorian")
-	w.write(data[:5000])
-	f := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true})
-	f.caughtUp(t)
+	d, f, more := idleFollower(t, control)
 	slow.Store(true)
-	w.write(data[5000:5001]) // which ends no record
+	more(1) // which ends no record
 	<-entered
 	f.cancel()
 	until(t, "the call does not end", func() bool { return strings.Contains(d.log.String(), "StreamEvents") })
@@ -101,14 +114,9 @@ func TestPanicWhenResumed(t *testing.T) {
 		}
 		return r.Fill(b)
 	})))
-	d := start(t, t.TempDir(), func(c *service.Config) { c.SurveyBudget = 0 })
-	data := read(t, killedSample)
-	w := create(t, d.dir, "live.teehistorian")
-	w.write(data[:5000])
-	f := follow(t, d, &replaydv1.StreamEventsRequest{Replay: name("live.teehistorian"), Follow: true})
-	f.caughtUp(t)
+	_, f, more := idleFollower(t, nil)
 	defect.Store(true)
-	w.write(data[5000:])
+	more(-1)
 	if got := explainFailure(t, f.history()[0].Err); got.code != codes.Internal || !slices.Contains(got.meta, "incident") {
 		t.Errorf("got %+v", got)
 	}

@@ -272,10 +272,7 @@ func (s *Server) GetServerInfo(
 // kindsOf describes the kinds of events of a format.
 func kindsOf(c *codec.Codec) (kinds []*replaydv1.KindInfo) {
 	for _, k := range c.Filters.Kinds[1:] {
-		info := &replaydv1.KindInfo{Name: k.Name, NeedsMap: k.Map}
-		if k.Types != nil {
-			info.Types = k.Types()
-		}
+		info := &replaydv1.KindInfo{Name: k.Name, Types: k.Types(), NeedsMap: k.Map}
 		for _, p := range k.Has.All() {
 			info.Conditions = append(info.Conditions, p.Path())
 		}

@@ -311,9 +311,7 @@ func (c *compiler) types(path string, types []string, kinds []int) error {
 		}
 		var known []string
 		for _, k := range typed {
-			if types := c.format.Kinds[k].Types; types != nil {
-				known = append(known, types()...)
-			}
+			known = append(known, c.format.Kinds[k].Types()...)
 		}
 		return &FieldError{
 			fmt.Sprintf("%s.dem.types[%d]", path, i),

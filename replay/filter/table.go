@@ -212,10 +212,9 @@ type Format struct {
 
 // Kind is a kind of events.
 type Kind struct {
-	Name string
-	Has  Properties
-	// Types is Row.Types.
-	Types func() []string
+	Name  string
+	Has   Properties
+	types func() []string // Row.Types
 	// Fact is true if its events are computed from others. Only an include filter that names the kind selects them, so that
 	// streams that do not ask for facts are the same with and without them.
 	Fact bool
@@ -237,7 +236,16 @@ func (k *Kind) may(typ string) bool {
 		return false
 	}
 	_, err := strconv.ParseInt(typ, 10, 64)
-	return k.Types == nil || err == nil || slices.Contains(k.Types(), typ)
+	types := k.Types()
+	return len(types) == 0 || err == nil || slices.Contains(types, typ)
+}
+
+// Types returns the types that events of the kind can have: see Row.
+func (k *Kind) Types() []string {
+	if k.types == nil {
+		return nil
+	}
+	return k.types()
 }
 
 // Describe returns the kinds of those names with the properties that the table gives them.
@@ -247,7 +255,7 @@ func (t Table[E]) Describe(names []string) []Kind {
 		kinds[i].Name = name
 		kinds[i].Fact, kinds[i].Sample = strings.HasPrefix(name, factPrefix), strings.HasPrefix(name, samplePrefix)
 		if i < len(t) {
-			kinds[i].Has, kinds[i].Types, kinds[i].State, kinds[i].Map = t[i].has(), t[i].Types, t[i].State, t[i].Map
+			kinds[i].Has, kinds[i].types, kinds[i].State, kinds[i].Map = t[i].has(), t[i].Types, t[i].State, t[i].Map
 		}
 	}
 	return kinds

@@ -45,7 +45,7 @@ func (c *Conn) gather(p []byte) (int, error) {
 // mostHeld is how many bytes are written once they are held.
 const mostHeld = 512 << 10
 
-// room is as large as what was ever held in it, so a stream that is stalled has no more than waited for it anyway.
+// room is memory for what is held. It grows with what is held, so a connection that stalls takes about as much as waited for it anyway.
 var room = sync.Pool{New: func() any {
 	b := make([]byte, 0, 16<<10)
 	return &b
