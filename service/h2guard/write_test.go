@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/http2"
+
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // taken is a connection that takes what is written.
@@ -27,9 +29,9 @@ func (t *taken) Write(p []byte) (int, error) {
 // frame, and what follows a frame that was not held is not either.
 func TestGather(t *testing.T) {
 	var b bytes.Buffer
-	f := http2.NewFramer(&b, nil)
+	f, random := http2.NewFramer(&b, nil), rand.New(rand.NewPCG(1, 2))
 	for i := range 4000 {
-		_ = f.WriteData(1, false, bytes.Repeat([]byte{byte(i)}, rand.IntN(1000)))
+		_ = f.WriteData(1, false, bytes.Repeat([]byte{byte(i)}, random.IntN(1000)))
 	}
 	all := b.Bytes()
 	for _, size := range []int{1, 5, 4 << 10, 8 << 10, 32 << 10} {
@@ -58,7 +60,7 @@ func TestGather(t *testing.T) {
 		for rest := all; len(rest) > 0; rest = rest[min(8<<10, len(rest)):] {
 			_, _ = c.Write(rest[:min(8<<10, len(rest))])
 		}
-	}); n > 10 {
+	}); n > 10 && !streamtest.Race { // a pool forgets some of what it gets beside the race detector
 		t.Errorf("%v allocations", n)
 	}
 }

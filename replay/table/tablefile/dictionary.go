@@ -32,12 +32,14 @@ type dictionary struct {
 // Hashes depend on these, so that nobody can choose values with the same one.
 var (
 	seed = maphash.MakeSeed()
-	odd  = maphash.Comparable(seed, 0) | 1
+	odd  = [...]uint64{maphash.Comparable(seed, 0) | 1, maphash.Comparable(seed, 1) | 1}
 )
 
-// hashOf returns the hash of a number. All bits of the number count in its lowest bits: those of floats are mostly zeros below.
+// hashOf returns the hash of a number. All bits of the number count in its lowest bits: those of floats are mostly zeros below. A number is
+// multiplied twice, since half of all factors leave many numbers with an equal distance, such as floats, the same lowest bits.
 func hashOf(v uint64) uint64 {
-	high, low := bits.Mul64(v, odd)
+	high, low := bits.Mul64(v, odd[0])
+	high, low = bits.Mul64(high^low, odd[1])
 	return high ^ low
 }
 
