@@ -17,9 +17,11 @@ import (
 // Frame is one marshalled response. Its owner must either send it once or Free it.
 type Frame struct {
 	bytes mem.BufferSlice
-	// head is the envelope before the events. room is memory for it, and parts is memory for bytes, so that a frame is one
-	// allocation.
+	// head is the envelope before the events, list is events that others may have, too, and last is the cursor. room is memory for the
+	// envelope, and parts is memory for bytes, so that a frame is one allocation.
 	head  mem.SliceBuffer
+	list  mem.SliceBuffer
+	last  receipt
 	room  [maxHead]byte
 	parts [4]mem.Buffer
 

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
+	"weak"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,6 +21,7 @@ import (
 	teehistorianv1 "github.com/replayd/replayd/proto/replayd/teehistorian/v1"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 	"github.com/replayd/replayd/service/frame"
+	"github.com/replayd/replayd/service/streamtest"
 )
 
 // TestBatch checks that a frame has the bytes that protobuf marshals for the same response without a cursor, followed by the
@@ -59,7 +63,11 @@ func TestBatch(t *testing.T) {
 			}
 		}
 		var o frame.Outbox
-		f := o.Batch(h, cursor, parts...)
+		var first []byte
+		if len(parts) > 0 && rapid.Bool().Draw(t, "shared list") {
+			first, parts = parts[0].ReadOnlyData(), parts[1:]
+		}
+		f := o.Batch(h, cursor, first, parts...)
 		length := f.Len()
 		b := f.Buffer()
 		got := bytes.Clone(b.ReadOnlyData())
@@ -124,7 +132,7 @@ func TestOutbox(t *testing.T) {
 		t.Error("not empty at first")
 	}
 	part := frame.NewPool(2000).Buffer(&[]byte{1})
-	batch := o.Batch(frame.Head{Next: 1, List: 3, Size: 1}, []byte("cursor"), part)
+	batch := o.Batch(frame.Head{Next: 1, List: 3, Size: 1}, []byte("cursor"), nil, part)
 	other, err := o.Of(new(replaydv1.StreamEventsResponse), []byte("cursor"))
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +164,11 @@ func TestWaiting(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 3000 {
 		cursor := fmt.Sprint("cursor ", i)
-		all = append(all, waiting{streams[random.IntN(len(streams))].State(3, nil, true, []byte(cursor)), cursor})
+		if o := &streams[random.IntN(len(streams))]; i%2 == 0 {
+			all = append(all, waiting{o.State(3, nil, true, []byte(cursor)), cursor})
+		} else {
+			all = append(all, waiting{o.Batch(frame.Head{First: uint64(i), List: 3}, []byte(cursor), nil), cursor})
+		}
 		for _, w := range all {
 			var r replaydv1.StreamEventsResponse
 			b := w.f.Buffer()
@@ -174,6 +186,59 @@ func TestWaiting(t *testing.T) {
 	text := []byte("cursor")
 	if n := testing.AllocsPerRun(100, func() { streams[0].State(3, nil, true, text).Free() }); n > 3 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestKeepsUp: a stream whose frames are written before the next one is made allocates none, and keeps nothing of those that were.
+func TestKeepsUp(t *testing.T) {
+	var o frame.Outbox
+	cursor, events := []byte("cursor"), []byte("events")
+	if n := testing.AllocsPerRun(1000, func() { o.Batch(frame.Head{List: 3}, cursor, events).Free() }); n > 0 && !streamtest.Race {
+		t.Errorf("%v allocations", n)
+	}
+	for range 2 { // also after frames that waited together
+		large := new([1 << 20]byte)
+		kept := weak.Make(large)
+		both := []*frame.Frame{o.Batch(frame.Head{List: 3}, cursor, large[:]), o.Batch(frame.Head{List: 3}, cursor, events)}
+		for _, f := range both {
+			f.Free()
+		}
+		clear(both)
+		if runtime.GC(); kept.Value() != nil {
+			t.Error("the events of a frame that was freed are kept")
+		}
+		runtime.KeepAlive(&o)
+	}
+}
+
+// TestFreedElsewhere: each frame has its own bytes while another goroutine writes and frees those before it.
+func TestFreedElsewhere(t *testing.T) {
+	const frames = 5000
+	var o frame.Outbox
+	written := make(chan *frame.Frame, 4)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := range uint64(frames) {
+			f := <-written
+			var r replaydv1.StreamEventsResponse
+			b := f.Buffer()
+			if err := proto.Unmarshal(b.ReadOnlyData(), &r); err != nil || r.GetBatch().GetFirstSequence() != i+1 {
+				t.Errorf("frame %d is that with %d: %v", i+1, r.GetBatch().GetFirstSequence(), err)
+			}
+			b.Free()
+			f.Free()
+		}
+	})
+	for i := range uint64(frames) {
+		for i%3 > 0 && !o.Empty() { // else some wait
+			runtime.Gosched()
+		}
+		written <- o.Batch(frame.Head{First: i + 1, List: 3}, []byte("cursor"), nil)
+	}
+	writer.Wait()
+	first, second := o.Batch(frame.Head{First: 1, List: 3}, nil, nil), o.Batch(frame.Head{First: 300, List: 3}, nil, nil)
+	if first.Len() == second.Len() {
+		t.Error("frames without a cursor, which are not counted, share memory")
 	}
 }
 

@@ -16,11 +16,12 @@ import (
 // written to the network. The zero value is ready for use. An Outbox must not be copied. Only one goroutine at a time may make
 // frames.
 type Outbox struct {
-	waiting receipts
+	waiting atomic.Int32 // how many frames wait to be written
+	own     Frame        // memory for a frame: empty, or in use by one that waits
 }
 
 // Empty reports whether no frame waits to be written. If so, the client keeps up, and the next frame can be sent at once.
-func (o *Outbox) Empty() bool { return o.waiting.count.Load() == 0 }
+func (o *Outbox) Empty() bool { return o.waiting.Load() == 0 }
 
 // Of returns the frame of a response without events, with a cursor.
 func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, error) {
@@ -34,16 +35,16 @@ func (o *Outbox) Of(r *replaydv1.StreamEventsResponse, cursor []byte) (*Frame, e
 	return f, nil
 }
 
-// Batch returns the frame of a batch. The parts are its event list, in one or more pieces, and then further fields of EventBatch.
-// The frame takes ownership of the caller's references to the parts.
-func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
-	n := 0
+// Batch returns the frame of a batch. list is the beginning of its event list or all of it, which nobody may modify any more. The parts are
+// the rest of the list, and then further fields of EventBatch. The frame takes ownership of the caller's references to the parts.
+func (o *Outbox) Batch(h Head, cursor, list []byte, parts ...mem.Buffer) *Frame {
+	n := len(list)
 	for _, p := range parts {
 		n += p.Len()
 	}
-	f := new(Frame)
-	f.head = h.append(f.room[:0], n)
-	f.bytes = append(append(f.parts[:0], &f.head), parts...)
+	f := o.take(cursor)
+	f.head, f.list = h.append(f.room[:0], n), list
+	f.bytes = append(append(f.parts[:0], &f.head, &f.list), parts...)
 	o.seal(f, cursor)
 	return f
 }
@@ -51,7 +52,7 @@ func (o *Outbox) Batch(h Head, cursor []byte, parts ...mem.Buffer) *Frame {
 // Tables returns the frame of a batch of tables. encoded holds its entries of EventBatch.tables. The frame takes ownership of
 // encoded.
 func (o *Outbox) Tables(h Head, cursor []byte, encoded mem.Buffer) *Frame {
-	f := new(Frame)
+	f := o.take(cursor)
 	f.head = h.appendSequences(f.room[:0], encoded.Len())
 	f.bytes = append(f.parts[:0], &f.head, encoded)
 	o.seal(f, cursor)
@@ -98,10 +99,19 @@ func (o *Outbox) State(field protowire.Number, list []byte, complete bool, curso
 	if complete {
 		b = append(b, tagComplete, 1)
 	}
-	f := new(Frame)
+	f := o.take(cursor)
 	f.bytes = append(f.parts[:0], mem.SliceBuffer(b))
 	o.seal(f, cursor)
 	return f
+}
+
+// take returns memory for a frame: the outbox's own while no frame waits, so that a stream whose client keeps up makes no garbage. Frames
+// without a cursor are not counted, and thus have memory of their own.
+func (o *Outbox) take(cursor []byte) *Frame {
+	if len(cursor) == 0 || !o.Empty() {
+		return new(Frame)
+	}
+	return &o.own
 }
 
 // seal adds the cursor as the last part of a frame. When that part is freed, the whole frame was written. A response without a
@@ -110,28 +120,11 @@ func (o *Outbox) seal(f *Frame, cursor []byte) {
 	if len(cursor) == 0 {
 		return
 	}
-	b := o.waiting.Get(0)
-	*b = protoappend.Bytes(append(*b, tagCursor), cursor)
-	f.cursor = (*b)[len(*b)-len(cursor):]
-	f.bytes = append(f.bytes, mem.NewBuffer(b, &o.waiting))
-}
-
-// receipts provides the memory for the last parts of frames, and counts the parts that were not freed yet.
-type receipts struct{ count atomic.Int32 }
-
-var _ mem.BufferPool = (*receipts)(nil)
-
-// last provides the memory for last parts. gRPC counts references only for buffers of more than 1 KiB.
-var last = NewPool(1<<10 + 64)
-
-// Get implements mem.BufferPool.
-func (r *receipts) Get(length int) *[]byte {
-	r.count.Add(1)
-	return last.Get(length)
-}
-
-// Put implements mem.BufferPool.
-func (r *receipts) Put(b *[]byte) {
-	last.Put(b)
-	r.count.Add(-1)
+	o.waiting.Add(1)
+	r := &f.last
+	r.of = o
+	r.refs.Store(1)
+	r.SliceBuffer = protoappend.Bytes(append(r.room[:0], tagCursor), cursor)
+	f.cursor = r.SliceBuffer[len(r.SliceBuffer)-len(cursor):]
+	f.bytes = append(f.bytes, r)
 }

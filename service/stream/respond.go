@@ -94,7 +94,8 @@ func (s *stream) flush() error {
 		return s.transmit(s.outbox.Tables(frame.Head{First: first, Next: s.at.Sequence}, s.cursorBytes(), encoded))
 	}
 	head := frame.Head{First: first, Next: s.at.Sequence, List: s.list, Size: len(s.batch.Events) + len(s.batch.Tail)}
-	f := s.outbox.Batch(head, s.cursorBytes(), s.parts(make([]mem.Buffer, 0, 2))...)
+	list, parts := s.parts(make([]mem.Buffer, 0, 1))
+	f := s.outbox.Batch(head, s.cursorBytes(), list, parts...)
 	s.batch.Reset()
 	if s.events == nil { // its memory belongs to the frame now
 		s.batch.Events = nil
@@ -153,32 +154,28 @@ const maxTables = MaxResponseBytes - 4<<10
 // the network does not hold a large buffer.
 const smallBatch = 4 << 10
 
-// parts appends the batch's bytes to be sent: the event list and the fields of its positions.
-func (s *stream) parts(to []mem.Buffer) []mem.Buffer {
-	switch b := &s.batch; {
-	case b.Wire() != nil:
-		return append(to, mem.SliceBuffer(b.Wire()))
-	case b.Shared():
+// parts returns the batch's bytes to be sent: those of the event list that others may have, too, and the rest with the fields of its
+// positions, appended to a slice.
+func (s *stream) parts(to []mem.Buffer) (list []byte, more []mem.Buffer) {
+	b := &s.batch
+	if b.Wire() != nil {
+		return b.Wire(), to
+	}
+	if b.Shared() {
 		rest := append(make([]byte, 0, len(b.Tail)+b.Places.Size()), b.Tail...)
-		return append(to, s.part(), mem.SliceBuffer(b.Places.Append(rest)))
-	default:
-		b.Events = b.Places.Append(append(b.Events, b.Tail...))
-		return append(to, s.part())
+		return b.Events, append(to, mem.SliceBuffer(b.Places.Append(rest)))
 	}
-}
-
-// part returns the bytes of the batch's events to be sent.
-func (s *stream) part() mem.Buffer {
-	if s.events == nil || s.batch.Shared() {
-		return mem.SliceBuffer(s.batch.Events)
+	b.Events = b.Places.Append(append(b.Events, b.Tail...))
+	if s.events == nil {
+		return b.Events, to
 	}
-	*s.events = s.batch.Events
-	if n := len(*s.events); n <= smallBatch {
-		return mem.SliceBuffer(append(make([]byte, 0, n), *s.events...))
+	*s.events = b.Events
+	if n := len(b.Events); n <= smallBatch {
+		return append(make([]byte, 0, n), b.Events...), to
 	}
 	part := buffers.Buffer(s.events)
 	s.events = nil
-	return part
+	return nil, append(to, part)
 }
 
 // respond sends a response without events.
