@@ -1,10 +1,10 @@
 package source
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
@@ -90,8 +90,8 @@ type File struct {
 	info    Info
 	version Version
 	stat    fs.FileInfo
-	head    []byte   // a plain file's first bytes, up to headLen, without what the end of the recording changes
-	again   []byte   // memory to read them again
+	head    int      // how many of a plain file's first bytes are compared, up to headLen
+	sum     uint64   // of these bytes, without what the end of the recording changes
 	shrunk  error    // the first ErrShrunk of Check, which stays even if the file grows again
 	spool   *os.File // the unpacked contents of a compressed file or an upload
 	length  int64    // the length of spool
@@ -150,22 +150,29 @@ func (f *File) saw(stat fs.FileInfo) {
 	f.version = versionOf(stat)
 }
 
-// sniff recognizes compression and format by the file's first bytes, and keeps a plain file's first bytes for compare.
+// heads is memory for the first bytes of files, of which a File keeps the sum alone: there may be thousands.
+var (
+	heads = sync.Pool{New: func() any { return new([headLen]byte) }}
+	seed  = maphash.MakeSeed()
+)
+
+// sniff recognizes compression and format by the file's first bytes, and keeps the sum of a plain file's first bytes for compare.
 func (f *File) sniff() error {
-	head := make([]byte, headLen)
-	n, err := readFull(f.handle, head)
+	room := heads.Get().(*[headLen]byte)
+	defer heads.Put(room)
+	n, err := readFull(f.handle, room[:])
 	if err != nil {
 		return f.readError(err)
 	}
-	head = head[:n]
+	head := room[:n]
 	f.info.Compression = sniffCompression(head)
 	if f.info.Compression == Plain {
 		f.info.Format = decoders.Sniff(head)
 		f.info.Format.Blank(head)
-		f.head = head
+		f.head, f.sum = n, maphash.Bytes(seed, head)
 		return nil
 	}
-	f.head = nil
+	f.head = 0
 	f.info.Format, err = sniffInflated(f.inflate())
 	return err
 }
@@ -346,11 +353,10 @@ func (f *File) grown(stat fs.FileInfo) error {
 
 // compare returns an error if the file's first bytes have changed, other than by the end of the recording.
 func (f *File) compare() error {
-	if f.info.Compression == Plain && len(f.head) > 0 {
-		if f.again == nil {
-			f.again = make([]byte, headLen)
-		}
-		now := f.again[:len(f.head)]
+	if f.info.Compression == Plain && f.head > 0 {
+		room := heads.Get().(*[headLen]byte)
+		defer heads.Put(room)
+		now := room[:f.head]
 		n, err := readFull(f.handle, now)
 		if err != nil {
 			return ioError(err)
@@ -358,11 +364,11 @@ func (f *File) compare() error {
 		if n < len(now) {
 			return ErrShrunk
 		}
-		if f.info.Format.Blank(now); !bytes.Equal(now, f.head) {
+		if f.info.Format.Blank(now); maphash.Bytes(seed, now) != f.sum {
 			return ErrOverwritten
 		}
 	}
-	if f.info.Format == decoders.Unknown || len(f.head) < headLen {
+	if f.info.Format == decoders.Unknown || f.head < headLen {
 		return f.sniff()
 	}
 	return nil

@@ -435,7 +435,7 @@ func TestPace(t *testing.T) {
 func TestPaceStreams(t *testing.T) {
 	const own = 8 << 20
 	for _, test := range []struct{ streams, others, percent int }{
-		{0, 0, 800}, {10, 0, 700}, {100, 0, 500}, {500, 0, 100}, {1000, 0, 30}, {4000, 0, 30}, {0, 200 << 20, 100}, {1000, 200 << 20, 90}, {4000, 50 << 20, 40},
+		{0, 0, 800}, {10, 0, 700}, {100, 0, 500}, {500, 0, 100}, {1000, 0, 20}, {4000, 0, 20}, {0, 200 << 20, 100}, {1000, 200 << 20, 90}, {4000, 50 << 20, 40},
 	} {
 		c := New(Limits{All: Amounts{Memory: 1 << 40}})
 		percent, live := 100, own+test.others+test.streams*(20<<10)

@@ -113,7 +113,7 @@ const (
 	spare        = 64 << 20 // garbage of so many bytes is not worth a collection, or of a step of the limit if that is less
 	streamSpare  = 64 << 10 // less for each stream
 	streamLive   = 24 << 10 // what a stream that waits keeps in the heap: no reason for as much garbage again
-	quietPercent = 30       // with streams alone
+	quietPercent = 20       // with streams alone, which make little garbage
 )
 
 // percentOf returns by how many percent the heap may grow when taken of limit is in use, so that live memory and garbage together
