@@ -172,7 +172,6 @@ func (f *File) sniff() error {
 		f.head, f.sum = n, maphash.Bytes(seed, head)
 		return nil
 	}
-	f.head = 0
 	f.info.Format, err = sniffInflated(f.inflate())
 	return err
 }

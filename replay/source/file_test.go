@@ -330,7 +330,7 @@ func TestTheEndOfARecordingIsNoOtherFile(t *testing.T) {
 		{"PBDEMS2\x00", 8, nil}, {"PBDEMS2\x00", 15, nil}, {"PBDEMS2\x00", 16, source.ErrOverwritten},
 		{teehistorianMagic, 8, source.ErrOverwritten}, {teehistorianMagic, 20, source.ErrOverwritten},
 	} {
-		data := append([]byte(c.magic), make([]byte, 600)...)
+		data := append([]byte(c.magic), bytes.Repeat([]byte{7}, 600)...)
 		path := save(t, "a", data)
 		f := openLocal(t, path, source.Limits{})
 		data[c.at]++
