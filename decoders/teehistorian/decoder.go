@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/replayd/replayd/decoders"
 )
@@ -61,7 +62,21 @@ var _ decoders.Decoder[Event] = (*Decoder)(nil)
 // New returns a decoder of the file that src reads from its first byte. It does not read yet. When src returns 0,
 // io.EOF, it has no more bytes for now; see decoders.Window.
 func New(src io.Reader, opts Options) *Decoder {
-	return &Decoder{w: decoders.NewWindow(src, 0, cmp.Or(opts.Window, MaxWindow)), state: newState()}
+	w := decoders.NewWindow(src, 0, cmp.Or(opts.Window, MaxWindow))
+	w.Lend(windows.Get().(*window)[:])
+	return &Decoder{w: w, state: newState()}
+}
+
+// window is the memory of a window that has not grown, and windows those of decoders that were left.
+type window [64 << 10]byte
+
+var windows = sync.Pool{New: func() any { return new(window) }}
+
+// Leave is the last call: it gives memory of the decoder to others. What Next has filled is not valid any more.
+func (d *Decoder) Leave() {
+	if b := d.w.Leave(); len(b) == len(window{}) {
+		windows.Put((*window)(b))
+	}
 }
 
 // fastBytes is the maximum length of a PLAYER_DIFF or INPUT_DIFF, with room for the 8-byte loads that read beyond its

@@ -32,7 +32,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := transcript(t, data)
+			got := transcript(t, decode(data, nil), len(data))
 			golden := filepath.Join("testdata", "golden", name+".txt")
 			if *update {
 				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
@@ -53,9 +53,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func transcript(t *testing.T, data []byte) string {
+// transcript decodes a file of some bytes.
+func transcript(t *testing.T, d *teehistorian.Decoder, bytes int) string {
 	t.Helper()
-	d := decode(data, nil)
 	h, err := d.Header()
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func transcript(t *testing.T, data []byte) string {
 			fmt.Fprintln(&b, line)
 		}
 	}
-	fmt.Fprintf(&b, "ended by %v at byte %d of %d, tick %d\n", err, d.Position().Offset, len(data), d.Tick())
+	fmt.Fprintf(&b, "ended by %v at byte %d of %d, tick %d\n", err, d.Position().Offset, bytes, d.Tick())
 	for kind, n := range counts {
 		if n > 0 {
 			fmt.Fprintln(&b, n, teehistorian.Kind(kind))

@@ -112,6 +112,9 @@ func (r *reader) use(d *teehistorian.Decoder) {
 	r.Use(d)
 }
 
+// Leave implements codec.Leaver.
+func (r *reader) Leave() { r.d.Leave() }
+
 func open(in source.Input, o codec.Options) (codec.Reader, error) {
 	src, err := in.From(0)
 	if err != nil {
