@@ -243,6 +243,36 @@ func TestPushNotBehindUnwritten(t *testing.T) {
 	<-done
 }
 
+// TestPushBehindWrites: a push is allowed only where Send returns before its message is written: elsewhere one client that reads slowly would
+// hold up all followers of its replay.
+func TestPushBehindWrites(t *testing.T) {
+	data := recording(t, 0)
+	for name, behind := range map[string]bool{"Send writes": false, "Send returns before": true} {
+		t.Run(name, func(t *testing.T) {
+			g, offered := &growing{data: data[:len(data)-1]}, make(chan func() bool, 1)
+			ctx, cancel := context.WithCancel(t.Context())
+			var last *frame.Frame
+			err := stream.Begin(ctx, follow(g, func(r codec.Reader) codec.Reader { return &pusher{watched{r, func() {}}, offered} }),
+				func(f *frame.Frame) error {
+					if last != nil {
+						last.Free()
+					}
+					if last = f; !behind {
+						f.Free()
+						last = nil
+					}
+					return nil
+				})
+			i, idle := stream.IsIdle(err)
+			if !idle || len(offered) > 0 != behind {
+				t.Errorf("%v; it offers to push %d times", err, len(offered))
+			}
+			cancel()
+			_ = i.Resume()
+		})
+	}
+}
+
 // recalled is a reader that would push, and knows whether it may.
 type recalled struct {
 	watched

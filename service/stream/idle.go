@@ -74,7 +74,6 @@ func (s *stream) proceed() (err error) {
 		if s.Successors != nil {
 			s.Successors.Close()
 		}
-		s.clock.Stop()
 	}()
 	err = s.run()
 	if failed, ok := errors.AsType[*sendError](err); ok {
