@@ -91,10 +91,15 @@ func TestShares(t *testing.T) {
 	if taken := c.Taken(Memory); taken != 300 {
 		t.Errorf("%d bytes are taken, want 300", taken)
 	}
+	held[1].Charge(Memory, 1<<60)
+	if taken := c.Taken(Memory); taken != 300+1<<60 {
+		t.Errorf("%d bytes are taken, of which most are charged", taken)
+	}
 	var none *Ticket
 	if none.Memory(1<<60) != nil {
 		t.Error("the nil ticket refuses")
 	}
+	none.Charge(Memory, 1)
 	none.Return()
 }
 

@@ -64,6 +64,9 @@ func TestConnections(t *testing.T) {
 	}
 	one, two := dial(), dial()
 	first, second := <-accepted, <-accepted
+	if raw, err := first.(syscall.Conn).SyscallConn(); err != nil || raw.Control(func(uintptr) {}) != nil {
+		t.Errorf("the options of its socket cannot be set: %v", err)
+	}
 	three := dial()
 	_ = three.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := three.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -359,7 +359,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestOf: senders that do not send protobuf's bytes find the response of which a frame was made, and the cursor.
+// TestOf: senders that do not send protobuf's bytes find the response of which a frame was made, and the cursor. A frame of tables has both.
 func TestOf(t *testing.T) {
 	var out frame.Outbox
 	r := &replaydv1.StreamEventsResponse{Response: &replaydv1.StreamEventsResponse_End{End: &replaydv1.StreamEnd{}}}
@@ -370,9 +370,21 @@ func TestOf(t *testing.T) {
 		}
 		f.Free()
 	}
-	f := out.Tables(frame.Head{First: 1, Next: 5}, []byte("cursor"), mem.SliceBuffer("table"))
+	batch := &replaydv1.EventBatch{Tables: []*replaydv1.Table{{Kind: "join", Rows: 1, Data: []byte("rows")}}}
+	encoded, err := proto.Marshal(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := out.Tables(frame.Head{First: 1, Next: 5}, []byte("cursor"), mem.SliceBuffer(encoded))
 	if string(f.Cursor()) != "cursor" || f.Response() != nil {
 		t.Errorf("cursor %q", f.Cursor())
 	}
+	batch.FirstSequence, batch.NextSequence = 1, 5
+	b := f.Buffer()
+	var got replaydv1.StreamEventsResponse
+	if err := proto.Unmarshal(b.ReadOnlyData(), &got); err != nil || !proto.Equal(got.GetBatch(), batch) || string(got.GetCursor()) != "cursor" {
+		t.Errorf("%v, %v", &got, err)
+	}
+	b.Free()
 	f.Free()
 }
