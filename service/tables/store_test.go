@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -137,7 +138,11 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%d bytes are taken", taken)
 		}
 		used.Close() // again
+		file := w.tables[0].file
 		time.Sleep(Idle + time.Second)
+		if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("its file is open: %v", err)
+		}
 		if taken := w.control.Taken(admission.Spool); taken != 0 || len(w.tables) != 0 {
 			t.Errorf("%d bytes and %d tables are left", taken, len(w.tables))
 		}
