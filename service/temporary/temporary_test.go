@@ -40,13 +40,17 @@ func TestKeepAfterClose(t *testing.T) {
 	}
 }
 
-// TestExpired: a replay is gone when its time is over, also before it is removed.
+// TestExpired: a replay is gone when its time is over, before it is removed and after.
 func TestExpired(t *testing.T) {
 	s := temporary.New()
 	defer s.Close()
-	name, _ := s.Keep("me", spooled(t, []byte("DATA replay")), -time.Hour, func() {})
-	if _, _, err := s.Open("me", name); !errors.Is(err, catalog.ErrNotFound) {
-		t.Errorf("opened: %v", err)
+	removed := make(chan struct{})
+	name, _ := s.Keep("me", spooled(t, []byte("DATA replay")), -time.Hour, func() { close(removed) })
+	for range 2 {
+		if _, _, err := s.Open("me", name); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("opened: %v", err)
+		}
+		<-removed
 	}
 	name, _ = s.Keep("me", spooled(t, []byte("DATA replay")), 0, func() {})
 	if _, known := s.Expires("me", name); known {
