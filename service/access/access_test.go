@@ -2,16 +2,11 @@ package access
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -35,6 +30,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/replayd/replayd/decoders"
+	"github.com/replayd/replayd/internal/certtest"
 	"github.com/replayd/replayd/internal/testlog"
 	replaydv1 "github.com/replayd/replayd/proto/replayd/v1"
 )
@@ -352,24 +348,12 @@ func TestEverybody(t *testing.T) {
 // certify writes a self-signed certificate and its key.
 func certify(t *testing.T, name, cert, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, private, err := certtest.SelfSigned(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"daemon"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	put(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text})))
+	put(t, cert, string(certificate))
+	put(t, key, string(private))
 }
 
 // TestCertificates: new connections get the new certificate, and a bad one changes nothing.

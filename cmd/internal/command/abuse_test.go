@@ -73,7 +73,9 @@ func callHeaders() []byte {
 // connection soon, log it in few lines, delay new connections of the attacker, and serve other clients.
 func TestAbuse(t *testing.T) {
 	dir := t.TempDir()
-	certifyIn(t, dir)
+	if err := certifyIn(dir); err != nil {
+		t.Fatal(err)
+	}
 	for _, secure := range []bool{false, true} {
 		addr, web := commandtest.FreeAddr(t), commandtest.FreeAddr(t)
 		args := []string{"serve", "--listen", addr, "--web-listen", web}
@@ -193,18 +195,4 @@ func assault(conn net.Conn, attack func(*http2.Framer, uint32) error) (frames in
 		frames++
 	}
 	return frames, !errors.Is(<-gone, os.ErrDeadlineExceeded)
-}
-
-// certifyIn writes cert.pem and key.pem of a self-signed certificate for 127.0.0.1.
-func certifyIn(t *testing.T, dir string) {
-	t.Helper()
-	files, err := selfSigned()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

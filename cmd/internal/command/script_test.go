@@ -1,12 +1,7 @@
 package command
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -21,6 +16,7 @@ import (
 
 	"github.com/replayd/replayd/cmd/internal/commandtest"
 	"github.com/replayd/replayd/decoders/dem/demtest"
+	"github.com/replayd/replayd/internal/certtest"
 	"github.com/replayd/replayd/internal/freeport"
 )
 
@@ -145,37 +141,12 @@ func scriptServe(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func scriptCertify(ts *testscript.TestScript, _ bool, _ []string) {
-	files, err := selfSigned()
-	ts.Check(err)
-	for name, data := range files {
-		ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o600))
-	}
-}
+func scriptCertify(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(certifyIn(ts.MkAbs("."))) }
 
-// selfSigned returns a self-signed certificate for 127.0.0.1 and its key, as the files cert.pem and key.pem.
-func selfSigned() (map[string][]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{
-		"cert.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
-		"key.pem":  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	}, nil
+// certifyIn writes cert.pem and key.pem of a self-signed certificate for 127.0.0.1.
+func certifyIn(dir string) error {
+	cert, key, err := certtest.SelfSigned("")
+	return errors.Join(err, os.WriteFile(filepath.Join(dir, "cert.pem"), cert, 0o600), os.WriteFile(filepath.Join(dir, "key.pem"), key, 0o600))
 }
 
 func scriptEnd(ts *testscript.TestScript, signal syscall.Signal) {
