@@ -138,7 +138,9 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%d bytes are taken", taken)
 		}
 		used.Close() // again
+		w.mu.Lock()
 		file := w.tables[0].file
+		w.mu.Unlock()
 		time.Sleep(Idle + time.Second)
 		if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("its file is open: %v", err)
