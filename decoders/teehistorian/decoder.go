@@ -62,9 +62,7 @@ var _ decoders.Decoder[Event] = (*Decoder)(nil)
 // New returns a decoder of the file that src reads from its first byte. It does not read yet. When src returns 0,
 // io.EOF, it has no more bytes for now; see decoders.Window.
 func New(src io.Reader, opts Options) *Decoder {
-	w := decoders.NewWindow(src, 0, cmp.Or(opts.Window, MaxWindow))
-	w.Lend(windows.Get().(*window)[:])
-	return &Decoder{w: w, state: newState()}
+	return &Decoder{w: decoders.NewWindow(src, 0, cmp.Or(opts.Window, MaxWindow)), state: newState()}
 }
 
 // window is the memory of a window that has not grown, and windows those of decoders that were left.
@@ -210,6 +208,9 @@ func (d *Decoder) next(ev *Event) error {
 
 // fill reads more bytes into the window.
 func (d *Decoder) fill(what string) error {
+	if d.w.Held() == 0 { // only now: a thousand that wait for their turn to read have none
+		d.w.Lend(windows.Get().(*window)[:])
+	}
 	err := d.w.Fill()
 	if errors.Is(err, decoders.ErrWindow) {
 		return d.fail(what, decoders.ErrLimit, "it is longer than the window of %d bytes", len(d.w.Bytes()))
